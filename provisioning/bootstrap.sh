@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Makes this checkout ready on the operator's machine: system packages (by apt, said first), then .venv from the lock file.
+# Writes only to .venv and the user's cache, apart from the packages that it names. Linux only.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'samebox setup: %s\n' "$*" >&2; }
+fail() { say "$@"; exit 1; }
+
+[ "$(uname -s)" = Linux ] || fail "samebox runs on Linux only (this is $(uname -s)): it needs /proc and loopback addresses 127.0.0.0/8."
+
+# --- what is missing ------------------------------------------------------------------------------------------------
+python_ok() { "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 11))' >/dev/null 2>&1; }
+java_ok() { java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | awk '$1 >= 17 {ok = 1} END {exit !ok}'; }
+find_sshd() { PATH="$PATH:/usr/sbin:/usr/local/sbin" command -v sshd >/dev/null; }
+
+python=
+for candidate in python3.11 python3; do
+  if python_ok "$candidate"; then python=$candidate; break; fi
+done
+missing=()
+[ -n "$python" ] || missing+=(python3.11 python3.11-venv)
+find_sshd || missing+=(openssh-server)
+command -v ssh-keygen >/dev/null || missing+=(openssh-client)
+{ java_ok && command -v jcmd >/dev/null; } || missing+=(openjdk-17-jdk-headless)
+command -v mvn >/dev/null || missing+=(maven)
+
+# --- system packages ------------------------------------------------------------------------------------------------
+# Debian starts a daemon when its package is installed. samebox runs its own sshd processes on loopback addresses and wants
+# none on port 22, so for the time of the installation policy-rc.d forbids every start, and the unit is left disabled.
+install_packages() {
+  local policy=/usr/sbin/policy-rc.d kept='' had_ssh_unit=no
+  [ -e /lib/systemd/system/ssh.service ] && had_ssh_unit=yes
+  if $as_root test -e $policy; then kept=$policy.samebox-kept; $as_root mv $policy $kept; fi
+  restore() { if [ -n "$kept" ]; then $as_root mv "$kept" $policy; else $as_root rm -f $policy; fi; }
+  trap restore EXIT
+  printf '#!/bin/sh\nexit 101\n' | $as_root tee $policy >/dev/null
+  $as_root chmod 755 $policy
+  $as_root apt-get update -qq
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+  if [ $had_ssh_unit = no ] && [ -e /lib/systemd/system/ssh.service ]; then
+    $as_root deb-systemd-helper disable ssh.service ssh.socket >/dev/null 2>&1 || true
+  fi
+  restore
+  trap - EXIT
+}
+
+if [ ${#missing[@]} -gt 0 ]; then
+  by_hand="sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}"
+  command -v apt-get >/dev/null || fail "missing: ${missing[*]} (Debian's names). Install them with your system's package manager, then run this again."
+  as_root=
+  if [ "$(id -u)" -ne 0 ]; then
+    as_root=sudo
+    sudo -n true 2>/dev/null || fail "missing system packages, and no root here. Type this, then run the same command again (the ssh server need not run: 'sudo systemctl disable --now ssh'):
+  $by_hand"
+  fi
+  say "installing system packages: ${missing[*]} (no daemon is started)"
+  install_packages "${missing[@]}" || fail "apt-get could not install them. Try by hand:
+  $by_hand"
+  for candidate in python3.11 python3; do
+    if python_ok "$candidate"; then python=$candidate; break; fi
+  done
+  [ -n "$python" ] || fail "Python 3.11 with venv is needed and was not found after the installation; on Debian 12: sudo apt-get install python3.11 python3.11-venv"
+fi
+
+# --- Python environment, exactly as locked --------------------------------------------------------------------------
+wanted=$(cat requirements.lock pyproject.toml | sha256sum | cut -d' ' -f1)
+if [ "$(cat .venv/.installed 2>/dev/null)" != "$wanted" ]; then
+  say "installing the locked Python packages into .venv (a few minutes the first time)"
+  "$python" -m venv --clear .venv
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock \
+    || fail "pip could not install requirements.lock; its message is above."
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . \
+    || fail "pip could not install this checkout; its message is above."
+  echo "$wanted" >.venv/.installed
+fi

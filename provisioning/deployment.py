@@ -1,0 +1,129 @@
+"""What every system's deployment must do, in words that no system owns. One implementation per system (kafka.py, pulsar.py).
+
+All verbs act through `Host` on the hosts of one inventory, are idempotent, and raise DeploymentError (or HostsFailed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from provisioning.host import Host
+from provisioning.settings import Settings
+
+Sync = Literal["sync", "async"]
+
+
+@dataclass(frozen=True)
+class Durability:
+    """What an acknowledgement promises. `replication` sync = a quorum has it; `local` sync = it is on disk there."""
+
+    level: int
+    replication: Sync
+    local: Sync
+
+
+# The levels of the 2020 report.
+DURABILITY_LEVELS: dict[int, Durability] = {
+    1: Durability(1, "sync", "sync"),
+    2: Durability(2, "sync", "async"),
+    3: Durability(3, "async", "sync"),
+    4: Durability(4, "async", "async"),
+}
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic to be made: replicated to every broker host (three), with what the durability level asks of it."""
+
+    name: str
+    partitions: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to run: the durability, the memory of each process (from the testbed's profile), the topic.
+
+    `memory` maps a daemon's name ("broker", "bookie", ...) to its JVM sizes, e.g. {"heap": "512m", "direct": "512m"}.
+    `overrides` maps a component of `Settings` to keys and values that replace or extend the rendered ones (used by
+    tests and by campaigns' explicit per-system settings); they are rendered and audited like all others.
+    """
+
+    durability: Durability
+    topic: Topic
+    memory: Mapping[str, Mapping[str, str]]
+    overrides: Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """Where clients connect: the bootstrap string of the system's own client, and what client settings durability needs.
+
+    `client_settings` uses the neutral words of bench.load.job: {"acks": "all"} or {}.
+    """
+
+    service_url: str
+    client_settings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class DaemonState:
+    """One broker-side process as found: `pid` None = not running. `restarts` counts starts after the first."""
+
+    host: str
+    daemon: str
+    pid: int | None
+    rss_peak_bytes: int | None
+    out_of_memory: bool
+
+
+class Deployment(Protocol):
+    """The verbs that put a system on hosts. A deployment object belongs to one testbed; constructing it touches nothing."""
+
+    system: str
+    version: str
+
+    def durabilities(self) -> Sequence[int]:
+        """The durability levels it can give (keys of DURABILITY_LEVELS)."""
+
+    def install(self) -> None:
+        """Puts the software on every broker and metadata host where it is missing."""
+
+    def configure(self, plan: Plan) -> Settings:
+        """Renders whole files for `plan` onto the hosts and returns the intended settings. Raises UnsupportedDurability."""
+
+    def start(self) -> None:
+        """Starts all processes and waits until the cluster is complete (every member registered)."""
+
+    def create_topic(self) -> None:
+        """Makes the plan's topic and waits until every replica is in place."""
+
+    def effective_settings(self) -> Settings:
+        """What the running processes say of themselves, for (at least) every key of the intended settings they know."""
+
+    def endpoints(self) -> Endpoints:
+        """Where and how clients connect."""
+
+    def messages_stored(self) -> int:
+        """The system's own count of messages accepted in the plan's topic, over all partitions; not from our clients."""
+
+    def under_replicated(self) -> Sequence[str]:
+        """Partitions (or ledgers) lacking replicas now, by name; empty = all in sync."""
+
+    def daemons(self) -> Sequence[DaemonState]:
+        """Every process that should be running, as found now."""
+
+    def stop(self) -> None:
+        """Stops all processes of this system, gently then hard, and waits until they are gone."""
+
+    def collect_logs(self, target: Path) -> None:
+        """Fetches log and configuration files of every host into `target`/<host>/; call it after `stop`."""
+
+
+class SoftwareStore(Protocol):
+    """The operator's content-addressed store of software (software.py); deployments ask it, never the network."""
+
+    def deploy(self, name: str, hosts: Sequence[Host]) -> str:
+        """Puts the pinned bundle `name` on the hosts where missing; returns its remote directory relative to `root`."""

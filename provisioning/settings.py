@@ -1,0 +1,42 @@
+"""Settings as intended and as read back from running processes, and what differs between them.
+
+A component is one process or resource ("broker/broker-1", "jvm/broker/broker-1", "topic", "namespace"): component -> key -> value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Settings = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One intended setting that the running process doesn't have. `effective` None = the process knows no such key."""
+
+    component: str
+    key: str
+    intended: str
+    effective: str | None
+
+
+def drift(intended: Settings, effective: Settings) -> tuple[Drift, ...]:
+    """Every intended key whose effective value differs or is absent, in the order intended.
+
+    Values are compared as the processes print them, but for case of booleans and surrounding blanks.
+    """
+    found = []
+    for component, wanted in intended.items():
+        running = effective.get(component, {})
+        for key, value in wanted.items():
+            if key not in running or not _same(value, running[key]):
+                found.append(Drift(component, key, value, running.get(key)))
+    return tuple(found)
+
+
+def _same(intended: str, effective: str) -> bool:
+    left, right = intended.strip(), effective.strip()
+    if left.lower() in ("true", "false"):
+        return left.lower() == right.lower()
+    return left == right
