@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -80,6 +80,13 @@ def on_all(action: str, hosts: Sequence[Host], work: Callable[[Host], T]) -> dic
         return results
     with ThreadPoolExecutor(max_workers=len(hosts), thread_name_prefix=f"on_all-{action}") as pool:
         futures = {host.name: pool.submit(work, host) for host in hosts}
+        try:
+            wait(futures.values())
+        except BaseException:
+            # Ctrl-C: cutting the connections ends the commands; leaving the pool would else wait for their deadlines
+            for host in hosts:
+                host.close()
+            raise
     for name, future in futures.items():
         error = future.exception()
         if error is not None:

@@ -1,0 +1,33 @@
+# samebox: `make demo` runs a whole campaign on this machine, `make test` passes the tests. Both set everything up first.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.PHONY: help setup demo test test-unit lint format clean
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: ## install what is missing (system packages by apt, said first) and the locked Python packages into .venv
+	@provisioning/bootstrap.sh
+
+demo: setup ## a whole campaign here: testbed, vetting, Pulsar and Kafka in turn, report, teardown
+	@.venv/bin/samebox campaign local campaigns/demo.toml --again
+
+test: setup lint ## lint, types, then all tests: unit, then integration with real sshd, brokers and Spark
+	@.venv/bin/python -m pytest -m "not integration"
+	@.venv/bin/python -m pytest -m integration
+
+test-unit: setup ## the unit tests alone
+	@.venv/bin/python -m pytest -m "not integration"
+
+lint: setup ## style and types
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+
+format: setup ## rewrite the code in the house format
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff format .
+
+clean: ## tear the local testbed down and remove what make made here (results/ stays)
+	@if [ -x .venv/bin/samebox ]; then .venv/bin/samebox down; fi
+	@rm -rf .venv .samebox *.egg-info .mypy_cache .pytest_cache .ruff_cache

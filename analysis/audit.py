@@ -1,0 +1,174 @@
+"""Which acknowledged messages never arrived, and which arrived twice. Exact, without shuffling rows that agree.
+
+1. `acknowledged_fingerprints`, `received_fingerprints`: count and sum of hashes per 4,096 sequence numbers of a producer.
+2. `differing_buckets`: where the two sides differ (computed on the collected counts).
+3. `message_differences`: only those buckets are compared message by message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from analysis.schema import MEASURE
+
+SEQUENCE_BITS = 12  # messages per bucket: 4,096
+HASH_BITS_DROPPED = 24  # sums of 40-bit hashes can't overflow a long
+EXAMPLES = 5
+BUCKET = T.StructType(
+    [
+        T.StructField("trial", T.StringType(), False),
+        T.StructField("subscription", T.StringType(), False),
+        T.StructField("producer", T.IntegerType(), False),
+        T.StructField("sequence_bucket", T.LongType(), False),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What one subscription of a trial got. `examples` are "producer/sequence" of the first lost messages."""
+
+    trial: str
+    subscription: str
+    acknowledged: int
+    received: int
+    lost: int
+    duplicates: int
+    unacknowledged_received: int
+    examples: tuple[str, ...]
+
+
+def sequence_bucket() -> Column:
+    """The bucket of a row's sequence number."""
+    return F.shiftright(F.col("sequence"), SEQUENCE_BITS).alias("sequence_bucket")
+
+
+def acknowledged_fingerprints(produced: DataFrame) -> DataFrame:
+    """Per trial, producer, phase and sequence bucket: what was scheduled, sent, acknowledged, and the latter's fingerprint."""
+    acked, sent = F.col("acked_ns").isNotNull(), F.col("sent_ns").isNotNull()
+    in_window = (F.col("acked_ns") >= F.col("measure_start_ns")) & (F.col("acked_ns") < F.col("measure_end_ns"))
+    return produced.groupBy("trial", "producer", "phase", sequence_bucket()).agg(
+        F.count("*").alias("scheduled"),
+        F.count_if(sent).alias("sent"),
+        F.count_if(acked).alias("acknowledged"),
+        F.count_if(sent & ~acked).alias("sent_unacknowledged"),
+        F.count_if(in_window).alias("acknowledged_in_window"),
+        F.count("error").alias("errors"),
+        F.max("sequence").alias("highest_sequence"),
+        F.coalesce(F.sum(F.when(acked, _hash())), F.lit(0)).alias("fingerprint"),
+    )
+
+
+def received_fingerprints(consumed: DataFrame) -> DataFrame:
+    """Per trial, subscription, producer and sequence bucket: receipts and their fingerprint."""
+    in_window = (F.col("received_ns") >= F.col("measure_start_ns")) & (F.col("received_ns") < F.col("measure_end_ns"))
+    return consumed.groupBy("trial", "subscription", "producer", sequence_bucket()).agg(
+        F.count("*").alias("received"),
+        F.count_if(in_window).alias("received_in_window"),
+        F.sum(_hash()).alias("fingerprint"),
+    )
+
+
+def message_differences(produced: DataFrame, consumed: DataFrame, buckets: DataFrame) -> DataFrame:
+    """Per subscription, over the given buckets only: lost, duplicates, received though unacknowledged, first lost ones."""
+    of_producer, of_subscription = ["trial", "producer", "sequence_bucket"], BUCKET.fieldNames()
+    message = [*of_subscription, "sequence"]
+    few = F.broadcast(buckets)
+    acked = produced.where(F.col("acked_ns").isNotNull()).select("trial", "producer", "sequence", sequence_bucket())
+    expected = acked.join(few, on=of_producer, how="inner").groupBy(*message).agg(F.lit(1).alias("expected"))
+    receipts = consumed.select("trial", "subscription", "producer", "sequence", sequence_bucket())
+    arrived = receipts.join(few, on=of_subscription, how="left_semi").groupBy(*message).agg(F.count("*").alias("receipts"))
+    compared = expected.join(arrived, on=message, how="full_outer")
+    is_lost, is_surplus = F.col("receipts").isNull(), F.col("expected").isNull()
+    name = F.struct("producer", "sequence")
+    return compared.groupBy("trial", "subscription").agg(
+        F.count_if(is_lost).alias("lost"),
+        F.coalesce(F.sum(F.col("receipts") - F.lit(1)), F.lit(0)).alias("duplicates"),
+        F.count_if(is_surplus).alias("unacknowledged_received"),
+        F.slice(F.sort_array(F.collect_set(F.when(is_lost, name))), 1, EXAMPLES).alias("examples"),
+    )
+
+
+def differing_buckets(
+    acknowledged: Iterable[Mapping[str, Any]], received: Iterable[Mapping[str, Any]], subscriptions: Mapping[str, Any]
+) -> list[tuple[str, str, int, int]]:
+    """Buckets whose two fingerprints differ, as rows of BUCKET; `subscriptions`: trial -> names."""
+    expected: dict[tuple[str, int, int], tuple[int, int]] = {}
+    for row in acknowledged:
+        key = (row["trial"], row["producer"], row["sequence_bucket"])
+        count, total = expected.get(key, (0, 0))  # a bucket may lie across two phases
+        expected[key] = (count + row["acknowledged"], total + row["fingerprint"])
+    wanted = {
+        (trial, subscription, producer, number): prints
+        for (trial, producer, number), prints in expected.items()
+        for subscription in subscriptions.get(trial, ())
+        if prints[0]
+    }
+    got = {
+        (row["trial"], row["subscription"], row["producer"], row["sequence_bucket"]): (row["received"], row["fingerprint"])
+        for row in received
+    }
+    return sorted(key for key in wanted.keys() | got.keys() if wanted.get(key) != got.get(key))
+
+
+def audit_delivery(
+    spark: SparkSession,
+    produced: DataFrame,
+    consumed: DataFrame,
+    *,
+    acknowledged: list[Any],
+    received: list[Any],
+    subscription_counts: Mapping[str, int],
+) -> list[Delivery]:
+    """Loss and duplicates per trial and subscription, from the collected fingerprints and, where they differ, the rows."""
+    names = _subscriptions(received, subscription_counts)
+    differing = differing_buckets(acknowledged, received, names)
+    found: dict[tuple[str, str], Any] = {}
+    if differing:
+        buckets = spark.createDataFrame(differing, BUCKET)
+        rows = message_differences(produced, consumed, buckets).collect()
+        found = {(row["trial"], row["subscription"]): row for row in rows}
+    deliveries = []
+    for trial in sorted(names):
+        acked = sum(row["acknowledged"] for row in acknowledged if row["trial"] == trial)
+        for name in names[trial]:
+            got = sum(row["received"] for row in received if (row["trial"], row["subscription"]) == (trial, name))
+            deliveries.append(_delivery(trial, name, acked, got, found.get((trial, name))))
+    return deliveries
+
+
+def _delivery(trial: str, subscription: str, acknowledged: int, received: int, row: Any) -> Delivery:
+    if row is None:
+        return Delivery(trial, subscription, acknowledged, received, 0, 0, 0, ())
+    examples = tuple(f"{lost['producer']}/{lost['sequence']}" for lost in row["examples"])
+    return Delivery(
+        trial, subscription, acknowledged, received,
+        row["lost"], row["duplicates"], row["unacknowledged_received"], examples,
+    )  # fmt: skip
+
+
+def _subscriptions(received: Iterable[Any], counts: Mapping[str, int]) -> dict[str, list[str]]:
+    """Names seen per trial, plus a stand-in for each subscription that was asked for and received nothing at all."""
+    seen: dict[str, set[str]] = {trial: set() for trial in counts}
+    for row in received:
+        seen[row["trial"]].add(row["subscription"])
+    return {
+        trial: sorted(names) + [f"(silent {number + 1})" for number in range(counts[trial] - len(names))]
+        for trial, names in seen.items()
+    }
+
+
+def _hash() -> Column:
+    return F.shiftrightunsigned(F.xxhash64("sequence"), HASH_BITS_DROPPED)
+
+
+def totals_of_phase(acknowledged: Iterable[Any], trial: str, column: str, phase: str | None = MEASURE) -> int:
+    """Sum of one column of the acknowledged fingerprints over a trial (or one phase of it)."""
+    rows = (row for row in acknowledged if row["trial"] == trial and phase in (None, row["phase"]))
+    return sum(int(row[column]) for row in rows)

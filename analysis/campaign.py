@@ -1,0 +1,107 @@
+"""A campaign's documents: manifest, trials, vetting. It hands on what bench wrote and judges nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.errors import AnalysisError
+from analysis.schema import MEASURE, SCHEMA_VERSION
+from analysis.storage import Storage
+
+NANOSECONDS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial as bench recorded it; `document` is its trial.json."""
+
+    name: str
+    document: Mapping[str, Any]
+
+    @property
+    def system(self) -> str:
+        return str(self.document["system"])
+
+    @property
+    def level(self) -> int:
+        return int(self.document["durability"]["level"])
+
+    @property
+    def workload(self) -> Mapping[str, Any]:
+        workload: Mapping[str, Any] = self.document["workload"]
+        return workload
+
+    @property
+    def block(self) -> int:
+        return int(self.document["block"])
+
+    @property
+    def position(self) -> int:
+        return int(self.document["position"])
+
+    @property
+    def completed(self) -> bool:
+        return self.document["ended"] == "completed"
+
+    @property
+    def cell(self) -> tuple[str, int]:
+        """What is held equal when systems are compared: workload and durability level."""
+        return str(self.workload["name"]), self.level
+
+    @property
+    def start_ns(self) -> int | None:
+        """When the schedule began, or None if the trial never got so far."""
+        starts = [int(phase["start_ns"]) for phase in self.document["phases"]]
+        return min(starts, default=None)
+
+    def phase_ns(self, name: str = MEASURE) -> tuple[int, int] | None:
+        """Start and end of a phase, or None if the trial never reached it."""
+        for phase in self.document["phases"]:
+            if phase["name"] == name:
+                return int(phase["start_ns"]), int(phase["end_ns"])
+        return None
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Everything in a results folder but the rows. `not_recorded`: planned trials that have no trial.json."""
+
+    results: str
+    manifest: Mapping[str, Any]
+    trials: tuple[Trial, ...]
+    vetting: Mapping[str, Mapping[str, Any]]
+    not_recorded: tuple[str, ...]
+
+    def block(self, number: int) -> tuple[Trial, ...]:
+        """The trials of one block, in the order they ran."""
+        return tuple(trial for trial in self.trials if trial.block == number)
+
+
+def read_campaign(storage: Storage, results: str) -> Campaign:
+    """Reads the documents of a results folder. Refuses an unknown schema version, naming the file."""
+    results = results.rstrip("/")
+    manifest = _known(storage, f"{results}/manifest.json")
+    folders = [entry.name for entry in storage.entries(f"{results}/trials") if entry.is_folder]
+    whole = [name for name in folders if storage.exists(f"{results}/trials/{name}/trial.json")]
+    trials = [Trial(name, _known(storage, f"{results}/trials/{name}/trial.json")) for name in whole]
+    vetted = [entry.name for entry in storage.entries(f"{results}/vetting") if entry.name.endswith(".json")]
+    planned = [str(entry["trial"]) for entry in manifest["order"]]
+    return Campaign(
+        results=results,
+        manifest=manifest,
+        trials=tuple(sorted(trials, key=lambda trial: (trial.block, trial.position, trial.name))),
+        vetting={name.removesuffix(".json"): _known(storage, f"{results}/vetting/{name}") for name in vetted},
+        not_recorded=tuple(name for name in planned if name not in whole),
+    )
+
+
+def _known(storage: Storage, uri: str) -> dict[str, Any]:
+    document = storage.read_json(uri)
+    if document.get("schema") != SCHEMA_VERSION:
+        raise AnalysisError(
+            f"{uri}: schema is {document.get('schema')!r}, this version reads schema {SCHEMA_VERSION}.",
+            next_step="Analyse it with the samebox version that wrote it.",
+        )
+    return document

@@ -1,0 +1,133 @@
+"""The only door to files: local disk, S3 or any other Hadoop file system, by the URI alone. It never interprets content."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from analysis.errors import AnalysisError
+from analysis.schema import PARQUET_SCHEMA_KEY
+
+SUCCESS = "_SUCCESS"
+OUTPUTS = frozenset(
+    {"index.html", "checks.json", "summary.csv", "summary.parquet", "report.json", "data", SUCCESS}
+)
+_FOOTER_READERS = 16  # reading a footer is one round trip to the store; they overlap
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name inside a folder."""
+
+    name: str
+    is_folder: bool
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a Parquet file says about itself: its samebox schema version (None = says nothing) and its columns."""
+
+    path: str
+    version: str | None
+    columns: tuple[str, ...]
+
+
+class Storage:
+    """Files by URI through Spark's own Hadoop client."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._jvm: Any = spark.sparkContext._jvm
+        self._hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+
+    def exists(self, uri: str) -> bool:
+        """Whether a file or folder is there."""
+        return bool(self._system(uri).exists(self._path(uri)))
+
+    def entries(self, uri: str) -> list[Entry]:
+        """What a folder holds, by name; empty if it isn't there. Names that start with . or _ are work in progress."""
+        if not self.exists(uri):
+            return []
+        found = [(status.getPath().getName(), status.isDirectory()) for status in self._statuses(uri)]
+        return [Entry(name, bool(folder)) for name, folder in sorted(found) if name[0] not in "._"]
+
+    def read_json(self, uri: str) -> dict[str, Any]:
+        """A JSON object. Raises AnalysisError if it is missing or malformed."""
+        if not self.exists(uri):
+            raise AnalysisError(f"{uri}: no such file.", next_step="Is this the folder of a campaign's results?")
+        stream = self._system(uri).open(self._path(uri))
+        try:
+            text = self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+        finally:
+            stream.close()
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise AnalysisError(f"{uri}: not valid JSON: {error}") from None
+        if not isinstance(document, dict):
+            raise AnalysisError(f"{uri}: expected a JSON object.")
+        return document
+
+    def footers(self, uris: Sequence[str]) -> list[Footer]:
+        """The footers of Parquet files, in the order given."""
+        with ThreadPoolExecutor(_FOOTER_READERS) as readers:
+            return list(readers.map(self._footer, uris))
+
+    def publish(self, folder: Path, out: str) -> None:
+        """Copies a finished local folder to `out`: aside first, then renamed over what was there, `_SUCCESS` last.
+
+        Replaces only an earlier report: a folder that holds anything else is refused.
+        """
+        system, target, aside = self._system(out), self._path(out), self._path(out.rstrip("/") + ".writing")
+        self._refuse_foreign(out)
+        system.setWriteChecksum(False)  # no .crc files beside the report
+        system.delete(aside, True)
+        system.mkdirs(aside)
+        for item in sorted(folder.iterdir()):
+            system.copyFromLocalFile(False, True, self._path(item.as_uri()), self._jvm_child(aside, item.name))
+        system.delete(target, True)
+        if not system.rename(aside, target):
+            raise AnalysisError(f"{out}: the finished report couldn't be moved there; it is in {aside}.")
+        system.create(self._jvm_child(target, SUCCESS), True).close()
+
+    def _refuse_foreign(self, out: str) -> None:
+        if not self.exists(out):
+            return
+        names = [status.getPath().getName() for status in self._statuses(out)]
+        foreign = [name for name in names if name not in OUTPUTS]
+        if foreign:
+            raise AnalysisError(
+                f"{out}: holds files that aren't a report's ({', '.join(sorted(foreign)[:3])}), so it isn't replaced.",
+                next_step="Give another folder with --out.",
+            )
+
+    def _footer(self, uri: str) -> Footer:
+        source = self._jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(self._path(uri), self._hadoop)
+        try:
+            reader = self._jvm.org.apache.parquet.hadoop.ParquetFileReader.open(source)
+        except Exception as error:  # py4j wraps every Java exception; the cause's first line says which
+            cause = str(getattr(error, "java_exception", error)).splitlines()[0]
+            raise AnalysisError(f"{uri}: not a readable Parquet file: {cause}") from None
+        try:
+            meta = reader.getFooter().getFileMetaData()
+            columns = tuple(field.getName() for field in meta.getSchema().getFields())
+            return Footer(uri, meta.getKeyValueMetaData().get(PARQUET_SCHEMA_KEY), columns)
+        finally:
+            reader.close()
+
+    def _statuses(self, uri: str) -> Any:
+        return self._system(uri).listStatus(self._path(uri))
+
+    def _path(self, uri: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(uri)
+
+    def _jvm_child(self, parent: Any, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(parent, name)
+
+    def _system(self, uri: str) -> Any:
+        return self._path(uri).getFileSystem(self._hadoop)

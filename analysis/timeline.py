@@ -1,0 +1,67 @@
+"""What happened in each second of a trial, warm-up included: throughput and latency over time. Never used for a verdict."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from analysis.latencies import second_of
+from analysis.percentiles import MILLION, SAMPLES_BEYOND
+
+SCHEDULED = "scheduled"
+SENT = "sent"
+ACKNOWLEDGED = "acknowledged"
+RECEIVED = "received"
+
+
+def produced_events(produced: DataFrame) -> DataFrame:
+    """One row per thing that happened to a message at its producer: trial, event, second."""
+    events = F.array(
+        F.struct(F.lit(SCHEDULED).alias("event"), F.col("intended_ns").alias("time_ns")),
+        F.struct(F.lit(SENT).alias("event"), F.col("sent_ns").alias("time_ns")),
+        F.struct(F.lit(ACKNOWLEDGED).alias("event"), F.col("acked_ns").alias("time_ns")),
+    )
+    exploded = produced.select("trial", "start_ns", F.explode(events).alias("happened"))
+    return exploded.select(
+        "trial", F.col("happened.event").alias("event"), second_of(F.col("happened.time_ns")).alias("second")
+    )
+
+
+def received_events(consumed: DataFrame) -> DataFrame:
+    """One row per receipt: trial, event, second."""
+    return consumed.select("trial", F.lit(RECEIVED).alias("event"), second_of(F.col("received_ns")).alias("second"))
+
+
+def throughput_over_time(produced: DataFrame, consumed: DataFrame) -> DataFrame:
+    """Messages per second of each kind of event: trial, event, second, messages. Receipts of all subscriptions together."""
+    events = produced.transform(produced_events).unionByName(consumed.transform(received_events))
+    happened = events.where(F.col("second").isNotNull())
+    return happened.groupBy("trial", "event", "second").agg(F.count("*").alias("messages"))
+
+
+def latency_over_time(bucket_counts: DataFrame) -> DataFrame:
+    """Per second: median, p99 (from 1,000 samples on) and maximum, by the intended time of the messages.
+
+    Read from bucket counts: each value is one that occurred, at most 0.1 % above the exact percentile. For figures only.
+    """
+    per_second = ["trial", "metric", "subscription", "second"]
+    counted = bucket_counts.where(F.col("second").isNotNull()).groupBy(*per_second, "bucket")
+    merged = counted.agg(F.sum("samples").alias("samples"), F.max("highest_ns").alias("highest_ns"))
+    whole = Window.partitionBy(*per_second)
+    up_to_here = whole.orderBy("bucket").rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    everything = whole.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    ranked = merged.withColumns(
+        {"last_rank": F.sum("samples").over(up_to_here), "total": F.sum("samples").over(everything)}
+    )
+    return ranked.groupBy(*per_second).agg(
+        F.max("total").alias("samples"),
+        _first_reaching(500_000).alias("p50_ns"),
+        _first_reaching(990_000).alias("p99_ns"),
+        F.max("highest_ns").alias("max_ns"),
+    )
+
+
+def _first_reaching(quantile_ppm: int) -> Column:
+    reached = F.col("last_rank") * F.lit(MILLION) >= F.col("total") * F.lit(quantile_ppm)
+    enough = F.col("total") * F.lit(MILLION - quantile_ppm) >= F.lit(SAMPLES_BEYOND * MILLION)
+    return F.min(F.when(reached & enough, F.col("highest_ns")))

@@ -1,0 +1,19 @@
+"""Where this checkout keeps things: the state of its local testbed and its results. Paths only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+STATE = CHECKOUT / ".samebox"
+TESTBED_STATE = STATE / "testbed"
+VETTING_STATE = STATE / "vetting.json"
+SCRATCH = STATE / "scratch"
+RESULTS = CHECKOUT / "results"
+
+
+def cache_dir() -> Path:
+    """The user's cache for samebox: software resolved once, shared by all checkouts."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "samebox"

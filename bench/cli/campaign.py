@@ -1,0 +1,265 @@
+"""The commands about campaigns: plan, run, resume, status, report, and `campaign`, which is all of it from up to down."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from provisioning.local.testbed import exclusive
+from provisioning.vetting import Vetting, load_thresholds, load_vetting
+from rich.console import Console
+from rich.table import Table
+
+from bench.campaign import load_campaign
+from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE, VETTING_STATE
+from bench.cli.options import (
+    console,
+    inventory_of,
+    inventory_option,
+    json_option,
+    local_testbed,
+    plain_option,
+    shown,
+    software_option,
+)
+from bench.cli.testbed import print_vetting, vet_testbed
+from bench.progress import Reporter, Step, clock_text, reporter_for
+from bench.report import Verdicts, make_report
+from bench.results import Results
+from bench.runner import REPORT_STEP, prepare, run_campaign, steps_to_run
+from bench.space import gibibytes, need_of
+from provisioning.errors import InvalidInput, SameboxError
+from provisioning.inventory import Inventory
+
+campaign_argument = click.argument("campaign_file", metavar="CAMPAIGN", type=click.Path(path_type=Path))
+results_argument = click.argument("results_dir", metavar="RESULTS", type=click.Path(path_type=Path))
+again_option = click.option(
+    "--again", is_flag=True, help="Keep an earlier run of this name under its date, and start anew."
+)
+master_option = click.option("--master", default="local[*]", show_default=True, help="Spark master for the report.")
+
+
+@click.command()
+@campaign_argument
+@json_option
+def plan(campaign_file: Path, as_json: bool) -> int:
+    """Print a campaign's trials, order, estimated time and bytes on disk. Starts nothing."""
+    prepared = prepare(load_campaign(campaign_file), campaign_file, "local")
+    steps = [*steps_to_run(prepared, ()), REPORT_STEP]
+    seconds = sum(step.estimate_s for step in steps)
+    if as_json:
+        trials = [{**trial.to_json(), "bytes": need_of(trial).bytes} for trial in prepared.trials]
+        click.echo(json.dumps({"campaign": prepared.campaign.name, "estimate_s": seconds, "trials": trials}, indent=1))
+        return 0
+    table = Table("trial", "block", "system", "level", "workload", "on disk", box=None, header_style="bold")
+    for trial in prepared.trials:
+        size = gibibytes(need_of(trial).bytes)
+        table.add_row(trial.trial, str(trial.block), trial.system, str(trial.durability), trial.workload.name, size)
+    Console(highlight=False).print(table)
+    click.echo(
+        f"{len(prepared.trials)} trials in {prepared.campaign.blocks} blocks, about {clock_text(seconds)} in all."
+    )
+    return 0
+
+
+@click.command()
+@campaign_argument
+@inventory_option
+@software_option
+@plain_option
+@again_option
+@master_option
+def run(
+    campaign_file: Path,
+    inventory_file: Path | None,
+    tarballs: Mapping[str, Path],
+    plain: bool,
+    again: bool,
+    master: str,
+) -> int:
+    """Run a campaign on a testbed that is up, and report. Exits 2 if a trial is invalid."""
+    campaign = load_campaign(campaign_file)
+    results = _fresh(Results(RESULTS / campaign.name), again=again)
+    with exclusive(TESTBED_STATE):
+        inventory = inventory_of(inventory_file)
+        prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
+        repeat = [f"samebox run {shown(campaign_file)}"]
+        with _reporter(plain, [*steps_to_run(prepared, ()), REPORT_STEP]) as reporter:
+            vetting = _vetted(inventory, reporter)
+            run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
+            verdicts = _report(results, master, reporter)
+    return _conclude(results, verdicts)
+
+
+@click.command()
+@results_argument
+@inventory_option
+@software_option
+@plain_option
+@master_option
+def resume(
+    results_dir: Path, inventory_file: Path | None, tarballs: Mapping[str, Path], plain: bool, master: str
+) -> int:
+    """Continue a campaign on the same testbed; finished trials are kept, none is repeated."""
+    results = Results(results_dir)
+    manifest = results.manifest()
+    campaign_file = CHECKOUT / "campaigns" / manifest["campaign_file"]
+    campaign = load_campaign(campaign_file)
+    with exclusive(TESTBED_STATE):
+        inventory = inventory_of(inventory_file)
+        prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
+        with _reporter(plain, [*steps_to_run(prepared, results.finished()), REPORT_STEP]) as reporter:
+            vetting = _vetted(inventory, reporter)
+            run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=manifest["repeat"])
+            verdicts = _report(results, master, reporter)
+    return _conclude(results, verdicts)
+
+
+@click.command()
+@json_option
+def status(as_json: bool) -> int:
+    """Say whether a testbed is up and how far each campaign in results/ is."""
+    inventory = local_testbed().inventory()
+    campaigns = {}
+    for manifest_file in sorted(RESULTS.glob("*/manifest.json")):
+        results = Results(manifest_file.parent)
+        campaigns[results.root.name] = {
+            "finished": len(results.finished()),
+            "trials": len(results.manifest()["order"]),
+            "report": shown(results.report_file) if results.report_file.exists() else None,
+        }
+    if as_json:
+        hosts = [host.name for host in inventory.hosts] if inventory else []
+        click.echo(json.dumps({"testbed": hosts, "campaigns": campaigns}, indent=1))
+        return 0
+    click.echo(f"testbed: {len(inventory.hosts)} hosts up" if inventory else "testbed: down")
+    for name, entry in campaigns.items():
+        report_text = entry["report"] or "no report yet"
+        click.echo(f"{name}: {entry['finished']} of {entry['trials']} trials, {report_text}")
+    return 0
+
+
+@click.command()
+@results_argument
+@master_option
+@plain_option
+def report(results_dir: Path, master: str, plain: bool) -> int:
+    """Turn a campaign's records into its report, with PySpark. Exits 2 if a trial is invalid."""
+    results = Results(results_dir)
+    results.manifest()
+    with _reporter(plain, [REPORT_STEP]) as reporter:
+        verdicts = _report(results, master, reporter)
+    return _conclude(results, verdicts)
+
+
+@click.command(name="campaign")
+@click.argument("testbed", type=click.Choice(["local"]))
+@campaign_argument
+@software_option
+@plain_option
+@again_option
+@master_option
+def whole_campaign(
+    testbed: str, campaign_file: Path, tarballs: Mapping[str, Path], plain: bool, again: bool, master: str
+) -> int:
+    """All of it: stand a testbed up, vet it, run the campaign, report, tear everything down."""
+    campaign = load_campaign(campaign_file)
+    prepared = prepare(campaign, campaign_file, testbed)
+    results = _fresh(Results(RESULTS / campaign.name), again=again)
+    repeat = [f"samebox campaign {testbed} {shown(campaign_file)}"]
+    first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
+    vetting_step = Step("vetting", 20.0)
+    with exclusive(TESTBED_STATE):
+        local = local_testbed()
+        steps = [first, vetting_step, *steps_to_run(prepared, ()), REPORT_STEP, last]
+        with _reporter(plain, steps) as reporter:
+            try:
+                reporter.step(first.title)
+                inventory = local.up()
+                reporter.step(vetting_step.title)
+                vetting = vet_testbed(inventory, load_thresholds(None), replace=False, max_replacements=0)
+                if vetting.rejected:
+                    print_vetting(vetting)
+                    raise SameboxError(
+                        f"vetting rejected {', '.join(vetting.rejected)}: the reasons are in the table above.",
+                        next_step="Let the machine come to rest and try again, or look at `samebox vet --help`.",
+                    )
+                run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
+                verdicts = _report(results, master, reporter)
+            finally:
+                with _undisturbed():
+                    reporter.step(last.title)
+                    local.down()
+                    VETTING_STATE.unlink(missing_ok=True)
+    return _conclude(results, verdicts)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C must not cut the teardown short."""
+    before = {
+        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _reporter(plain: bool, steps: list[Step]) -> Iterator[Reporter]:
+    reporter = reporter_for(console, plain=plain)
+    reporter.plan(steps)
+    try:
+        yield reporter
+    finally:
+        reporter.close()
+
+
+def _fresh(results: Results, *, again: bool) -> Results:
+    if again:
+        kept = results.set_aside()
+        if kept is not None:
+            console.print(f"An earlier run is kept as {shown(kept)}.", markup=False)
+    elif results.root.exists():
+        raise InvalidInput(
+            f"{shown(results.root)} exists already, and results are written once.",
+            next_step=f"`samebox resume {shown(results.root)}` continues it; --again keeps it under its date and starts anew.",
+        )
+    return results
+
+
+def _vetted(inventory: Inventory, reporter: Reporter) -> Vetting:
+    """The stored vetting if it is of these very hosts, else a new one. Raises SameboxError if a host is rejected."""
+    vetting = load_vetting(VETTING_STATE) if VETTING_STATE.exists() else None
+    if vetting is None or not vetting.covers(inventory):
+        reporter.notice("these hosts have not been vetted yet: vetting them now")
+        vetting = vet_testbed(inventory, load_thresholds(None), replace=False, max_replacements=0)
+    if vetting.rejected:
+        raise SameboxError(
+            f"vetting rejected {', '.join(vetting.rejected)}.",
+            next_step="`samebox vet` shows why; `samebox vet --replace` replaces them.",
+        )
+    return vetting
+
+
+def _report(results: Results, master: str, reporter: Reporter) -> Verdicts:
+    reporter.step(REPORT_STEP.title)
+    return make_report(results, CHECKOUT, master=master, scratch=SCRATCH, on_line=reporter.detail)
+
+
+def _conclude(results: Results, verdicts: Verdicts) -> int:
+    for sentence in verdicts.not_met:
+        console.print(f"not met   {sentence}", markup=False)
+    for sentence in verdicts.excluded:
+        console.print(f"excluded  {sentence}", markup=False)
+    finished = len(results.finished())
+    trust = "all valid" if verdicts.sound else "NOT all valid"
+    console.print(f"{finished} trials, {trust}.", markup=False)
+    click.echo(f"Report: {shown(results.report_file)}")
+    return 0 if verdicts.sound else 2

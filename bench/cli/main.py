@@ -1,0 +1,81 @@
+"""The samebox command: the only place that prints errors and decides exit codes.
+
+Exit codes: 0 ok (an outcome may be "not met"), 1 operator or infrastructure error, 2 it ran but something is invalid, unknown or
+rejected, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+import click
+from rich.console import Console
+
+from bench.cli import campaign, doctor, testbed
+from provisioning.errors import SameboxError
+
+OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Start with: samebox campaign local campaigns/demo.toml",
+)
+@click.version_option(package_name="samebox", message="samebox %(version)s")
+def samebox() -> None:
+    """Message-broker benchmarks in which the machines are out of the argument."""
+
+
+for command in (
+    testbed.up,
+    testbed.down,
+    testbed.vet,
+    campaign.plan,
+    campaign.run,
+    campaign.resume,
+    campaign.status,
+    campaign.report,
+    campaign.whole_campaign,
+    doctor.doctor,
+):
+    samebox.add_command(command)
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    console = Console(stderr=True, highlight=False)
+    try:
+        sys.exit(samebox.main(standalone_mode=False) or OK)
+    except click.exceptions.Exit as leaving:
+        sys.exit(leaving.exit_code)
+    except click.ClickException as error:
+        # click's own wording of a wrong option or argument, with its usage line
+        error.show()
+        sys.exit(ERROR)
+    except SameboxError as error:
+        console.print(f"[bold red]error:[/] {_plain(str(error))}", soft_wrap=True)
+        if error.next_step:
+            console.print(f"[bold]next:[/]  {_plain(error.next_step)}", soft_wrap=True)
+        sys.exit(ERROR)
+    except (KeyboardInterrupt, click.Abort):
+        console.print("interrupted.")
+        sys.exit(INTERRUPTED)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does: with everything cleaned up."""
+    del number, frame
+    raise KeyboardInterrupt
+
+
+def _plain(text: str) -> str:
+    """Text that holds square brackets must not be taken for markup."""
+    return text.replace("[", r"\[")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Options that several commands share, and how a command gets at the testbed they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from provisioning.local.testbed import LocalTestbed
+from rich.console import Console
+
+from bench.checkout import CHECKOUT, TESTBED_STATE
+from provisioning.errors import InvalidInput, SameboxError
+from provisioning.inventory import Inventory, load_inventory
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+console = Console(stderr=True, highlight=False)
+
+
+def plain_option(command: F) -> F:
+    """--plain"""
+    return click.option("--plain", is_flag=True, help="Plain lines instead of a progress bar.")(command)
+
+
+def json_option(command: F) -> F:
+    """--json"""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")(command)
+
+
+def inventory_option(command: F) -> F:
+    """--inventory"""
+    return click.option(
+        "--inventory",
+        "inventory_file",
+        type=click.Path(path_type=Path),
+        help="An inventory file; without it, the local testbed that `samebox up` made.",
+    )(command)
+
+
+def software_option(command: F) -> F:
+    """--software SYSTEM=TARBALL, repeatable; becomes a mapping"""
+    return click.option(
+        "--software",
+        "tarballs",
+        multiple=True,
+        metavar="SYSTEM=TARBALL",
+        callback=_tarballs,
+        help="Use an official tarball instead of the pinned artifacts, e.g. kafka=kafka_2.13-4.3.1.tgz.",
+    )(command)
+
+
+def _tarballs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, Path]:
+    del context, parameter
+    tarballs = {}
+    for value in values:
+        system, equals, path = value.partition("=")
+        if not equals or not path:
+            raise InvalidInput(f"--software {value}: expected SYSTEM=TARBALL.")
+        if not Path(path).is_file():
+            raise InvalidInput(f"--software {value}: no such file: {path}.")
+        tarballs[system] = Path(path)
+    return tarballs
+
+
+def local_testbed() -> LocalTestbed:
+    """This checkout's local testbed, up or not."""
+    return LocalTestbed(TESTBED_STATE, notice=lambda text: console.print(f"  {text}", markup=False))
+
+
+def inventory_of(inventory_file: Path | None) -> Inventory:
+    """The inventory a command works on. Raises SameboxError if no testbed is up."""
+    if inventory_file is not None:
+        return load_inventory(inventory_file)
+    inventory = local_testbed().inventory()
+    if inventory is None:
+        raise SameboxError("no testbed is up.", next_step="Type `samebox up`, or name one with --inventory FILE.")
+    return inventory
+
+
+def shown(path: Path) -> str:
+    """A path as the user would type it: relative where it lies below the current folder."""
+    for base in (Path.cwd(), CHECKOUT):
+        try:
+            return str(path.resolve().relative_to(base))
+        except ValueError:
+            continue
+    return str(path)

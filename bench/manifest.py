@@ -1,0 +1,79 @@
+"""The manifest: everything needed to say "same" or "not same" of two campaigns. Written before the first trial, never changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import platform
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from bench.campaign import Campaign, TrialSpec
+from bench.profile import Check
+from bench.results import MANIFEST_SCHEMA
+from provisioning.inventory import Inventory
+
+
+def manifest_of(
+    campaign: Campaign,
+    trials: Sequence[TrialSpec],
+    *,
+    campaign_file: Path,
+    checkout: Path,
+    inventory: Inventory,
+    facts: Mapping[str, Any],
+    software: Mapping[str, Mapping[str, str]],
+    durability_table: Mapping[str, Any],
+    vetting: Mapping[str, Any],
+    checks: Sequence[Check],
+    caveats: Sequence[str],
+    repeat: Sequence[str],
+) -> dict[str, Any]:
+    """The document of docs/records.md. `facts`, `vetting` and `durability_table` are taken as they are."""
+    testbed = dataclasses.asdict(inventory)
+    del testbed["identity_file"]  # where the operator keeps a private key is nobody's business
+    return {
+        "schema": MANIFEST_SCHEMA,
+        "campaign": campaign.name,
+        "question": campaign.question,
+        "seed": campaign.seed,
+        "created_ns": time.time_ns(),
+        "samebox_version": metadata.version("samebox"),
+        "git": _git_state(checkout),
+        "lock_sha256": _sha256(checkout / "requirements.lock"),
+        "campaign_file": campaign_file.name,
+        "campaign_sha256": _sha256(campaign_file),
+        "definition": dataclasses.asdict(campaign),
+        "order": [trial.to_json() for trial in trials],
+        "order_kind": campaign.order,
+        "testbed": testbed,
+        "operator": {"python": platform.python_version(), "kernel": platform.release()},
+        "facts": dict(facts),
+        "software": {name: dict(entry) for name, entry in software.items()},
+        "durability_table": dict(durability_table),
+        "vetting": dict(vetting),
+        "checks": [check.to_json() for check in checks],
+        "caveats": list(caveats),
+        "repeat": list(repeat),
+    }
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _git_state(checkout: Path) -> dict[str, Any]:
+    """Commit and whether tracked files differ from it; nulls where this isn't a git checkout or git isn't installed."""
+
+    def ask(*arguments: str) -> str:
+        command = ["git", "-C", str(checkout), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+
+    try:
+        return {"commit": ask("rev-parse", "HEAD"), "dirty": bool(ask("status", "--porcelain"))}
+    except (OSError, subprocess.SubprocessError):
+        return {"commit": None, "dirty": None}

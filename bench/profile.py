@@ -1,0 +1,66 @@
+"""What holds on a kind of testbed: memory of the brokers' processes, the checks with their bounds, caveats. Data, one file each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from provisioning.document import parse_document
+from provisioning.errors import InvalidInput
+
+PROFILE_SCHEMA = 1
+PROFILES = Path(__file__).parent / "profiles"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rule declared before the run; analysis evaluates it. `bounds` are named after their units."""
+
+    check: str
+    axis: Literal["validity", "outcome"]
+    on_failure: Literal["invalid", "warn", "not met"]
+    bounds: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the manifest lists it."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """`memory`: system -> process -> size name -> JVM size."""
+
+    schema: int
+    checks: tuple[Check, ...]
+    memory: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    caveats: tuple[str, ...] = ()
+
+
+def load_profile(testbed_kind: str) -> Profile:
+    """The profile of a kind of testbed. Raises InvalidInput if there is none."""
+    path = PROFILES / f"{testbed_kind}.toml"
+    if not path.is_file():
+        kinds = ", ".join(sorted(file.stem for file in PROFILES.glob("*.toml")))
+        raise InvalidInput(f"no profile for testbeds of kind {testbed_kind!r}. Valid kinds: {kinds}.")
+    return parse_document(Profile, path, schema=PROFILE_SCHEMA)
+
+
+def checks_for(profile: Profile, overrides: Mapping[str, Mapping[str, float]], *, where: str) -> tuple[Check, ...]:
+    """The profile's checks with a campaign's bounds. Raises InvalidInput naming an unknown check or bound."""
+    known = {check.check: check for check in profile.checks}
+    for name, bounds in overrides.items():
+        if name not in known:
+            raise InvalidInput(
+                f"{where}: key 'checks.{name}': unknown check. Valid choices: {', '.join(sorted(known))}."
+            )
+        for bound in bounds:
+            if bound not in known[name].bounds:
+                valid = ", ".join(sorted(known[name].bounds)) or "none, this check has no bound"
+                raise InvalidInput(f"{where}: key 'checks.{name}.{bound}': unknown bound. Valid choices: {valid}.")
+    return tuple(
+        dataclasses.replace(check, bounds={**check.bounds, **overrides.get(check.check, {})})
+        for check in profile.checks
+    )

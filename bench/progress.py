@@ -1,0 +1,185 @@
+"""How a campaign tells where it is: step n of m, a bar, the time left. One Protocol; a bar for terminals, plain lines for the rest.
+
+The time left is the sum of the remaining steps' estimates, stretched by how the finished ones compared with theirs.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step to come: what it is, as a person would say it, and how long it usually takes."""
+
+    title: str
+    estimate_s: float
+
+
+class Reporter(Protocol):
+    """Where a campaign reports to."""
+
+    def plan(self, steps: Sequence[Step]) -> None:
+        """All steps to come, in order; called once, before the first `step`."""
+
+    def step(self, title: str) -> None:
+        """The next step begins."""
+
+    def skip(self, count: int) -> None:
+        """The next `count` planned steps will not happen (an aborted trial)."""
+
+    def detail(self, text: str) -> None:
+        """What is going on inside the current step; replaces the previous detail."""
+
+    def notice(self, text: str) -> None:
+        """A line worth keeping on the screen."""
+
+    def close(self) -> None:
+        """No more is to come."""
+
+
+@dataclass
+class Ledger:
+    """Which of the planned steps is under way, and the time left by the estimates."""
+
+    steps: Sequence[Step] = ()
+    done: int = 0
+    estimated_done_s: float = 0.0
+    taken_s: float = 0.0
+    began_s: float | None = None
+    now_s: Callable[[], float] = time.monotonic
+
+    def advance(self) -> None:
+        """Closes the step under way, if any, and opens the next."""
+        if self.began_s is not None:
+            self.taken_s += self.now_s() - self.began_s
+            self.estimated_done_s += self._estimate(self.done - 1)
+        self.done += 1
+        self.began_s = self.now_s()
+
+    def skip(self, count: int) -> None:
+        """Takes `count` steps that follow the current one out of the plan."""
+        self.steps = [*self.steps[: self.done], *self.steps[self.done + count :]]
+
+    def left_s(self) -> float:
+        """Seconds left. The current step counts with its estimate less what it has taken, at least nothing."""
+        pace = self.taken_s / self.estimated_done_s if self.estimated_done_s > 10 else 1.0
+        ahead = sum(step.estimate_s for step in self.steps[self.done :]) * pace
+        current = self._estimate(self.done - 1) * pace - (self.now_s() - (self.began_s or self.now_s()))
+        return ahead + max(0.0, current)
+
+    def share(self) -> float:
+        """How much of the whole estimate lies behind, 0 to 1."""
+        total = sum(step.estimate_s for step in self.steps) or 1.0
+        left = self.left_s()
+        spent = self.taken_s + (self.now_s() - self.began_s if self.began_s is not None else 0.0)
+        return min(1.0, spent / (spent + left)) if spent + left > 0 else min(1.0, self.estimated_done_s / total)
+
+    def _estimate(self, index: int) -> float:
+        return self.steps[index].estimate_s if 0 <= index < len(self.steps) else 0.0
+
+
+def clock_text(seconds: float) -> str:
+    """Seconds as m:ss, or h:mm:ss from an hour on."""
+    whole = int(seconds + 0.5)
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
+
+
+class PlainReporter:
+    """One line a step, for logs and pipes."""
+
+    def __init__(self, write: Callable[[str], None] | None = None) -> None:
+        self._write = write or (lambda line: print(line, file=sys.stderr, flush=True))
+        self._ledger = Ledger()
+
+    def plan(self, steps: Sequence[Step]) -> None:
+        self._ledger = Ledger(steps)
+
+    def step(self, title: str) -> None:
+        self._ledger.advance()
+        total = len(self._ledger.steps)
+        left = clock_text(self._ledger.left_s())
+        self._write(f"[{self._ledger.done:>{len(str(total))}}/{total}] {title}  (about {left} left)")
+
+    def skip(self, count: int) -> None:
+        self._ledger.skip(count)
+
+    def detail(self, text: str) -> None:
+        del text  # a line a second would drown the steps
+
+    def notice(self, text: str) -> None:
+        self._write(f"        {text}")
+
+    def close(self) -> None:
+        return None
+
+
+class TerminalReporter:
+    """A bar at the bottom of a terminal; finished steps scroll by above it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._ledger = Ledger()
+        self._bar = Progress(
+            TextColumn("[bold]{task.fields[place]}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeElapsedColumn(),
+            TextColumn("left {task.fields[left]}"),
+            TextColumn("{task.description}"),
+            console=console,
+            transient=True,
+        )
+        self._task: TaskID | None = None
+        self._title = ""
+        self._began_s = 0.0
+
+    def plan(self, steps: Sequence[Step]) -> None:
+        self._ledger = Ledger(steps)
+        self._task = self._bar.add_task("", total=1.0, place="", left="")
+        self._bar.start()
+
+    def step(self, title: str) -> None:
+        self._finish_line()
+        self._ledger.advance()
+        self._title, self._began_s = title, time.monotonic()
+        self._refresh(title)
+
+    def skip(self, count: int) -> None:
+        self._ledger.skip(count)
+
+    def detail(self, text: str) -> None:
+        self._refresh(f"{self._title}: {text}" if text else self._title)
+
+    def notice(self, text: str) -> None:
+        self._console.print(f"  {text}", highlight=False, markup=False)
+
+    def close(self) -> None:
+        self._finish_line()
+        self._bar.stop()
+
+    def _finish_line(self) -> None:
+        if self._title:
+            took = time.monotonic() - self._began_s
+            self._console.print(f"  {self._title:<64} {took:6.1f} s", highlight=False, markup=False)
+            self._title = ""
+
+    def _refresh(self, description: str) -> None:
+        if self._task is None:
+            return
+        place = f"{self._ledger.done}/{len(self._ledger.steps)}"
+        left = clock_text(self._ledger.left_s())
+        self._bar.update(self._task, description=description, completed=self._ledger.share(), place=place, left=left)
+
+
+def reporter_for(console: Console, *, plain: bool) -> Reporter:
+    """The bar when `console` is a terminal and plain lines weren't asked for."""
+    return TerminalReporter(console) if console.is_terminal and not plain else PlainReporter()

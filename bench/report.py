@@ -1,0 +1,117 @@
+"""Starts the report: the analysis job as a spark-submit process. It never imports analysis, and reads only its checks.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.results import Results
+from provisioning.errors import MissingRequirement, SameboxError
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """How a campaign's trials came out: validity verdict -> how many checks, and the sentences of those that exclude a trial."""
+
+    counts: Counter[str]
+    excluded: tuple[str, ...]
+    not_met: tuple[str, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether every trial is valid (or warned about only)."""
+        return not self.excluded
+
+
+def make_report(
+    results: Results, checkout: Path, *, master: str, scratch: Path, on_line: Callable[[str], None]
+) -> Verdicts:
+    """Runs the job over `results` and returns its verdicts. Raises SameboxError with the job's last words if it failed."""
+    results.manifest()  # refuses a folder that isn't a campaign's
+    if not results.finished():
+        raise SameboxError(f"{results.root} has no finished trial, so there is nothing to report.")
+    submit = Path(sys.executable).with_name("spark-submit")
+    if not submit.exists():
+        raise MissingRequirement(f"{submit} is missing.", next_step="Run `make setup` to install the locked packages.")
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="report-", dir=scratch) as work:
+        archive = _zip_analysis(checkout, Path(work) / "analysis.zip")
+        command = [
+            str(submit),
+            *("--master", master, "--py-files", str(archive)),
+            *("--conf", f"spark.local.dir={work}", "--conf", f"spark.sql.warehouse.dir={work}/warehouse"),
+            *("--conf", f"spark.driver.extraJavaOptions=-Djava.io.tmpdir={work} -XX:-UsePerfData"),
+            str(checkout / "analysis" / "job.py"),
+            str(results.root.resolve()),
+        ]
+        environment = {
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "MPLCONFIGDIR": work,
+            "TMPDIR": work,
+        }
+        _run(command, environment, on_line)
+    return read_verdicts(results)
+
+
+def read_verdicts(results: Results) -> Verdicts:
+    """What report/checks.json says. Raises SameboxError if there is no report yet."""
+    if not results.checks_file.is_file():
+        raise SameboxError(f"{results.root} has no report yet.", next_step=f"Type `samebox report {results.root}`.")
+    checks = json.loads(results.checks_file.read_text())
+    validity = [entry for entry in checks if entry["axis"] == "validity"]
+    return Verdicts(
+        counts=Counter(entry["verdict"] for entry in checks),
+        excluded=tuple(
+            f"{e['trial']}: {e['check']} {e['verdict']}: {e['sentence']}"
+            for e in validity
+            if e["verdict"] in ("invalid", "unknown")
+        ),
+        not_met=tuple(
+            f"{e['trial']}: {e['check']}: {e['sentence']}"
+            for e in checks
+            if e["axis"] == "outcome" and e["verdict"] != "met"
+        ),
+    )
+
+
+def _zip_analysis(checkout: Path, target: Path) -> Path:
+    """The analysis package as one file, as spark-submit (and an EMR step) takes it."""
+    with zipfile.ZipFile(target, "w") as archive:
+        for file in sorted((checkout / "analysis").rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                archive.write(file, file.relative_to(checkout))
+    return target
+
+
+def _run(command: list[str], environment: dict[str, str], on_line: Callable[[str], None]) -> None:
+    if shutil.which("java") is None:
+        raise MissingRequirement("java is missing, and the report runs on Spark.", next_step="Run `samebox doctor`.")
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    tail: list[str] = []
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            tail = [*tail[-39:], line.rstrip()]
+            on_line(line.rstrip())
+        status = process.wait()
+    except BaseException:
+        # its own session: Ctrl-C reaches this process only, which then ends Spark's whole group
+        os.killpg(process.pid, 15)
+        process.wait()
+        raise
+    if status != 0:
+        raise SameboxError(f"the report job failed (exit {status}); its last lines:\n" + "\n".join(tail))

@@ -1,0 +1,110 @@
+"""Where a campaign's files live and how they are written: once, aside, then renamed. The only code that writes below results/."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from provisioning.document import read_document
+from provisioning.errors import InvalidInput
+
+MANIFEST_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Results:
+    """The folder of one campaign; the layout is docs/records.md."""
+
+    root: Path
+
+    @property
+    def manifest_file(self) -> Path:
+        return self.root / "manifest.json"
+
+    @property
+    def report_dir(self) -> Path:
+        return self.root / "report"
+
+    @property
+    def checks_file(self) -> Path:
+        return self.report_dir / "checks.json"
+
+    @property
+    def report_file(self) -> Path:
+        return self.report_dir / "index.html"
+
+    def trial_dir(self, trial: str) -> Path:
+        """A finished trial's folder."""
+        return self.root / "trials" / trial
+
+    def partial_dir(self, trial: str) -> Path:
+        """Where a trial is written until it is whole."""
+        return self.root / "trials" / f".partial-{trial}"
+
+    def finished(self) -> tuple[str, ...]:
+        """The trials that are whole, by name."""
+        return tuple(sorted(file.parent.name for file in self.root.glob("trials/[!.]*/trial.json")))
+
+    def manifest(self) -> dict[str, Any]:
+        """The manifest. Raises InvalidInput if this isn't a results folder of this version."""
+        if not self.manifest_file.is_file():
+            raise InvalidInput(
+                f"{self.root} is not a results folder: it has no manifest.json.",
+                next_step="Name the folder of a campaign, such as results/demo.",
+            )
+        manifest = read_document(self.manifest_file)
+        if manifest.get("schema") != MANIFEST_SCHEMA:
+            raise InvalidInput(f"{self.manifest_file}: schema {manifest.get('schema')!r} is not {MANIFEST_SCHEMA}.")
+        return manifest
+
+    def begin(self, manifest: Mapping[str, Any], vetting: Mapping[str, Mapping[str, Any]]) -> None:
+        """Makes the folder and writes manifest and vetting, before the first trial. Raises InvalidInput if it exists."""
+        if self.root.exists():
+            raise InvalidInput(
+                f"{self.root} exists already, and results are written once.",
+                next_step=f"`samebox resume {self.root}` continues it; `--again` keeps it under its date and starts anew.",
+            )
+        (self.root / "trials").mkdir(parents=True)
+        for host, document in vetting.items():
+            write_json(self.root / "vetting" / f"{host}.json", document)
+        write_json(self.manifest_file, manifest)
+
+    def begin_trial(self, trial: str) -> Path:
+        """An empty folder for a trial's files; what an interrupted attempt left there is removed."""
+        partial = self.partial_dir(trial)
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        return partial
+
+    def finish_trial(self, trial: str, document: Mapping[str, Any]) -> None:
+        """Writes trial.json and makes the folder whole by one rename."""
+        partial = self.partial_dir(trial)
+        write_json(partial / "trial.json", document)
+        partial.rename(self.trial_dir(trial))
+
+    def set_aside(self) -> Path | None:
+        """Renames an earlier campaign of this name to one with its date; None if there is none."""
+        if not self.root.exists():
+            return None
+        stamp = datetime.fromtimestamp(self.root.stat().st_mtime, UTC).strftime("%Y%m%dT%H%M%SZ")
+        kept = self.root.with_name(f"{self.root.name}-{stamp}")
+        number = 1
+        while kept.exists():
+            number += 1
+            kept = self.root.with_name(f"{self.root.name}-{stamp}-{number}")
+        self.root.rename(kept)
+        return kept
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Writes JSON aside and renames it into place, so that a crash never leaves half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_text(json.dumps(document, indent=1, sort_keys=False) + "\n")
+    aside.rename(path)

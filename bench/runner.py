@@ -1,0 +1,155 @@
+"""A campaign from its file to its records: prepares the testbed's hosts, writes the manifest, runs the trials in order."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from provisioning.software.client_environment import deploy_client
+from provisioning.ssh import connect
+from provisioning.vetting import Vetting
+
+from bench.campaign import Campaign, TrialSpec, order_of
+from bench.checkout import CHECKOUT, cache_dir
+from bench.manifest import manifest_of
+from bench.profile import Check, Profile, checks_for, load_profile
+from bench.progress import Reporter, Step
+from bench.results import Results
+from bench.space import check_space
+from bench.systems import SYSTEMS
+from bench.trial import Bench, run_trial, steps_of
+from provisioning import daemons, facts
+from provisioning.deployment import DURABILITY_LEVELS
+from provisioning.errors import InvalidInput
+from provisioning.inventory import Inventory
+from provisioning.software.store import Store
+
+SOFTWARE_STEP = Step("software onto the hosts", 45.0)
+REPORT_STEP = Step("report", 40.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """A campaign that was checked against its testbed: nothing has been started yet."""
+
+    campaign: Campaign
+    campaign_file: Path
+    profile: Profile
+    checks: tuple[Check, ...]
+    trials: tuple[TrialSpec, ...]
+
+
+def prepare(campaign: Campaign, campaign_file: Path, testbed_kind: str) -> Prepared:
+    """Everything that can be refused without a testbed. Raises InvalidInput."""
+    profile = load_profile(testbed_kind)
+    checks = checks_for(profile, campaign.checks, where=str(campaign_file))
+    return Prepared(campaign, campaign_file, profile, checks, order_of(campaign))
+
+
+def run_campaign(
+    prepared: Prepared,
+    inventory: Inventory,
+    vetting: Vetting,
+    results: Results,
+    reporter: Reporter,
+    *,
+    tarballs: Mapping[str, Path],
+    repeat: Sequence[str],
+) -> None:
+    """Runs every trial that `results` doesn't have yet, in the planned order.
+
+    1. connect to every host, read its facts, refuse too little disk
+    2. software and the client's Python onto the hosts, where missing
+    3. write the manifest, unless an earlier run of the same campaign on the same hosts did
+    4. run the trials; each is whole on disk before the next begins
+    """
+    with ExitStack() as stack:
+        hosts = connect(inventory)
+        for host in hosts:
+            stack.callback(host.close)
+        found = facts.read_facts(hosts)
+        check_space(prepared.trials, [host for host in hosts if host.record.role == "broker"])
+        reporter.step(SOFTWARE_STEP.title)
+        store = Store(cache_dir(), tarballs=tarballs, notice=reporter.detail)
+        clients = [host for host in hosts if host.record.role == "client"]
+        pythons = deploy_client(clients, cache_dir(), reporter.detail)
+        for name in prepared.campaign.systems:
+            SYSTEMS[name].deployment(hosts, store).install()
+        boot_ids = {name: each.boot_id for name, each in found.items()}
+        bench = Bench(inventory, tuple(hosts), store, pythons, boot_ids, prepared.profile)
+        if results.manifest_file.exists():
+            _refuse_unlike(results, prepared, inventory)
+        else:
+            document = manifest_of(
+                prepared.campaign,
+                prepared.trials,
+                campaign_file=prepared.campaign_file,
+                checkout=CHECKOUT,
+                inventory=inventory,
+                facts={name: dataclasses.asdict(each) for name, each in found.items()},
+                software={
+                    name: {"version": store.version(name), "sha256": store.digest(name)}
+                    for name in prepared.campaign.systems
+                },
+                durability_table=_durability_table(prepared.campaign, bench),
+                vetting=vetting.summary(),
+                checks=prepared.checks,
+                caveats=[*prepared.profile.caveats, *vetting.caveats],
+                repeat=repeat,
+            )
+            results.begin(document, vetting.documents())
+        # also after a crash: what an earlier run left on these hosts must be gone when this one ends
+        stack.callback(daemons.stop_everything, hosts)
+        _run_trials(prepared, bench, results, reporter)
+
+
+def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Reporter) -> None:
+    finished = set(results.finished())
+    for spec in prepared.trials:
+        if spec.trial in finished:
+            continue
+        planned = len(steps_of(spec))
+        folder = results.begin_trial(spec.trial)
+        document = run_trial(spec, prepared.campaign, bench, reporter, folder)
+        results.finish_trial(spec.trial, document)
+        reporter.skip(planned - len(document["steps"]))
+
+
+def steps_to_run(prepared: Prepared, finished: Sequence[str]) -> list[Step]:
+    """What `run_campaign` will report, in order."""
+    steps = [SOFTWARE_STEP]
+    for spec in prepared.trials:
+        if spec.trial not in finished:
+            steps += steps_of(spec)
+    return steps
+
+
+def _refuse_unlike(results: Results, prepared: Prepared, inventory: Inventory) -> None:
+    """A campaign is continued on the hosts and with the file that it began with, or not at all."""
+    manifest = results.manifest()
+    if [trial.to_json() for trial in prepared.trials] != manifest["order"]:
+        raise InvalidInput(
+            f"{prepared.campaign_file} no longer describes the trials of {results.root}.",
+            next_step="Restore the campaign file, or start anew with `samebox run --again`.",
+        )
+    began = {host["name"]: host["instance_id"] for host in manifest["testbed"]["hosts"]}
+    now = {host.name: host.instance_id for host in inventory.hosts}
+    if began != now:
+        changed = ", ".join(sorted(name for name in began | now if began.get(name) != now.get(name)))
+        raise InvalidInput(
+            f"{results.root} began on other hosts ({changed} differ), and a campaign's blocks are compared on the same boxes.",
+            next_step="Start anew with `samebox run --again`; the finished trials are kept.",
+        )
+
+
+def _durability_table(campaign: Campaign, bench: Bench) -> dict[str, Any]:
+    return {
+        name: {
+            str(level): SYSTEMS[name].deployment(bench.hosts, bench.store).durability_settings(DURABILITY_LEVELS[level])
+            for level in campaign.durability
+        }
+        for name in campaign.systems
+    }

@@ -1,0 +1,75 @@
+"""How many bytes a campaign's largest trial puts on disk, and whether they fit. Estimates only; reads free space over SSH."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.campaign import TrialSpec
+from bench.systems import SYSTEMS
+from provisioning.errors import MissingRequirement
+from provisioning.host import Host, on_all
+
+COPIES = 3
+RECORD_BYTES_PER_MESSAGE = 60  # a produced and a consumed row with margin, before they are fetched
+USABLE_SHARE = 0.5  # brokers stop accepting writes well before a disk is full
+
+
+@dataclass(frozen=True)
+class DiskNeed:
+    """Bytes the largest trial of a campaign puts on the brokers' disks, and which trial that is."""
+
+    trial: str
+    bytes: int
+    sentence: str
+
+
+def need_of(trial: TrialSpec) -> DiskNeed:
+    """rate x size x copies x journal factor x time, plus the records."""
+    workload = trial.workload
+    seconds = workload.warmup_s + workload.measure_s
+    factor = SYSTEMS[trial.system].journal_factor
+    messages = workload.rate_per_s * seconds
+    total = int(
+        messages * (workload.message_bytes * COPIES * factor + RECORD_BYTES_PER_MESSAGE * workload.subscriptions)
+    )
+    sentence = (
+        f"{workload.rate_per_s:,.0f} messages/s x {workload.message_bytes:,} bytes x {COPIES} copies x journal factor "
+        f"{factor:g} x {seconds:g} s"
+    )
+    return DiskNeed(trial.trial, total, sentence)
+
+
+def free_bytes(hosts: Sequence[Host]) -> Mapping[str, int]:
+    """Free bytes per distinct disk of the brokers' data directories: "boot id:device" -> bytes, one round trip a host."""
+
+    def read(host: Host) -> list[tuple[str, int]]:
+        paths = " ".join(shlex.quote(directory.path) for directory in host.record.data_dirs)
+        answer = host.run(f"cat /proc/sys/kernel/random/boot_id; df -B1 --output=source,avail -- {paths}")
+        boot_id, _, *lines = answer.stdout.splitlines()
+        return [(f"{boot_id}:{line.split()[0]}", int(line.split()[-1])) for line in lines]
+
+    disks: dict[str, int] = {}
+    for answers in on_all("reading free disk space", hosts, read).values():
+        disks.update(answers)
+    return disks
+
+
+def check_space(trials: Sequence[TrialSpec], brokers: Sequence[Host]) -> DiskNeed:
+    """The largest need. Raises MissingRequirement when it exceeds half of what is free on the brokers' distinct disks."""
+    largest = max((need_of(trial) for trial in trials), key=lambda need: need.bytes)
+    disks = free_bytes(brokers)
+    free = sum(disks.values())
+    if largest.bytes > free * USABLE_SHARE:
+        raise MissingRequirement(
+            f"not enough disk: {largest.trial} writes about {gibibytes(largest.bytes)} ({largest.sentence}), and half of what is free "
+            f"on {len(disks)} disk{'s' if len(disks) > 1 else ''} is {gibibytes(free * USABLE_SHARE)}.",
+            next_step="Lower rate_per_s, message_bytes or measure_s in the campaign file, or free some space.",
+        )
+    return largest
+
+
+def gibibytes(count: float) -> str:
+    """Bytes as GiB or MiB, three figures."""
+    return f"{count / 2**30:.3g} GiB" if count >= 2**30 else f"{count / 2**20:.3g} MiB"

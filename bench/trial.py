@@ -1,0 +1,308 @@
+"""One trial, from a dirty testbed to files on the operator's disk. It observes; what the observations mean is analysis' business."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from provisioning.reset import reset
+
+from bench.campaign import Campaign, TrialSpec
+from bench.load.driver import LoadResult, LoadSpec, collect_records, run_load
+from bench.profile import Profile
+from bench.progress import Reporter, Step
+from bench.systems import SYSTEMS
+from bench.telemetry.collect import Telemetry
+from provisioning import daemons, facts
+from provisioning.deployment import DURABILITY_LEVELS, DaemonState, Deployment, Plan, SoftwareStore, Topic
+from provisioning.errors import DeploymentError, HostError, HostsFailed, HostUnreachable, SameboxError
+from provisioning.host import Host
+from provisioning.inventory import Inventory
+from provisioning.settings import Settings, drift
+
+TRIAL_SCHEMA = 1
+TOPIC = "samebox"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What trials run on: connected hosts, software, the client hosts' Python, and which machine each host is (boot id)."""
+
+    inventory: Inventory
+    hosts: tuple[Host, ...]
+    store: SoftwareStore
+    pythons: Mapping[str, str]
+    boot_ids: Mapping[str, str]
+    profile: Profile
+
+    def with_role(self, role: str) -> tuple[Host, ...]:
+        """The connected hosts of one role."""
+        return tuple(host for host in self.hosts if host.record.role == role)
+
+
+def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
+    """The steps of `run_trial` as the progress shows them, with how long each usually takes on two cores."""
+    load = spec.workload.warmup_s + spec.workload.measure_s
+    estimates = {
+        "reset": 6.0,
+        "start": 25.0,
+        "settings": 5.0,
+        "load": load + 8.0,
+        "count": 4.0,
+        "stop": 8.0,
+        "collect": 3.0,
+    }
+    return tuple(Step(f"{spec.trial}: {name}", estimate) for name, estimate in estimates.items())
+
+
+@dataclass
+class Log:
+    """What a trial has done and seen so far; becomes trial.json."""
+
+    spec: TrialSpec
+    reporter: Reporter
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    observations: dict[str, Any] = field(default_factory=dict)
+    abort: dict[str, Any] | None = None
+    now_ns: Callable[[], int] = time.time_ns
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Times a step and shows it."""
+        self.reporter.step(f"{self.spec.trial}: {name}")
+        entry = {"name": name, "started_ns": self.now_ns(), "ended_ns": None}
+        self.steps.append(entry)
+        try:
+            yield
+        finally:
+            entry["ended_ns"] = self.now_ns()
+
+    def end(self, rule: str, axis: str, reason: str, host: str | None = None) -> None:
+        """Notes why the trial ended early; the first reason stands."""
+        if self.abort is None:
+            self.abort = {"rule": rule, "axis": axis, "reason": reason, "host": host}
+            self.reporter.notice(f"{self.spec.trial} ended early ({rule}): {reason.splitlines()[0]}")
+
+
+def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Reporter, folder: Path) -> dict[str, Any]:
+    """Runs one trial into `folder` and returns its trial.json.
+
+    1. reset: stop every system, wipe, trim, sync, drop the page caches, verify with canaries
+    2. start: configure from whole-file templates, start, wait until the cluster is complete, make the topic
+    3. settings: read back what the running processes say and note what differs from what was intended
+    4. load: workers connect, the schedule runs (warm-up, measurement), consumers drain; telemetry beside it
+    5. count: the system's own counters, replicas, processes, clocks, boot ids
+    6. stop: end the system, so that logs no longer change
+    7. collect: records, telemetry and logs onto the operator's disk
+
+    A step that fails ends the trial with its reason; the system is stopped and everything there is gets collected all the same.
+    """
+    log = Log(spec, reporter)
+    system = SYSTEMS[spec.system]
+    deployment = system.deployment(bench.hosts, bench.store)
+    telemetry = Telemetry(bench.hosts, bench.boot_ids)
+    load: LoadResult | None = None
+    settings: dict[str, Any] = {"intended": {}, "effective": {}, "drift": []}
+    try:
+        with _failures_end(log):
+            with log.step("reset"):
+                log.observations["reset"] = reset(
+                    bench.hosts, stop_everything=lambda: daemons.stop_everything(bench.hosts)
+                ).to_json()
+            with log.step("start"):
+                intended = _start(deployment, spec, campaign, bench)
+            with log.step("settings"):
+                settings = _read_back(deployment, intended)
+                started = deployment.daemons()
+                log.observations["boot_ids"] = {"before": facts.boot_ids(bench.hosts)}
+                clocks = facts.clock_bounds(bench.hosts)
+            with log.step("load"):
+                load = _load(spec, campaign, bench, deployment, telemetry, log)
+            with log.step("count"):
+                _count(deployment, started, clocks, bench, log)
+    finally:
+        # also after Ctrl-C: a cluster left running would disturb whatever comes next
+        with log.step("stop"):
+            telemetry.stop()
+            _quietly(log, lambda: daemons.stop_everything(bench.hosts))
+    with log.step("collect"):
+        rows = _collect(deployment, telemetry, load, bench, folder, log)
+    return _document(spec, campaign, bench, deployment, log, load, settings, rows)
+
+
+@contextmanager
+def _failures_end(log: Log) -> Iterator[None]:
+    """Turns a failure of the kit, a host or a deployment into the trial's reason to have ended."""
+    try:
+        yield
+    except (HostsFailed, HostError) as error:
+        lost = _lost_host(error)
+        if lost is None:
+            log.end("deployment-failed", "validity", str(error))
+        else:
+            log.end("host-lost", "validity", str(error), lost)
+    except DeploymentError as error:
+        log.end("deployment-failed", "validity", str(error))
+    except SameboxError as error:
+        log.end("kit-failed", "validity", str(error))
+
+
+def _lost_host(error: HostsFailed | HostError) -> str | None:
+    errors: Sequence[BaseException] = list(error.errors.values()) if isinstance(error, HostsFailed) else [error]
+    return next((each.host for each in errors if isinstance(each, HostUnreachable)), None)
+
+
+def _quietly(log: Log, action: Callable[[], object]) -> None:
+    """Cleaning up after a failure must not hide the failure; what it meets is noted as a reason of its own."""
+    try:
+        action()
+    except SameboxError as error:
+        log.end("kit-failed", "validity", str(error))
+
+
+def _start(deployment: Deployment, spec: TrialSpec, campaign: Campaign, bench: Bench) -> Settings:
+    plan = Plan(
+        durability=DURABILITY_LEVELS[spec.durability],
+        topic=Topic(TOPIC, spec.workload.partitions),
+        memory=bench.profile.memory.get(spec.system, {}),
+        overrides=campaign.settings.get(spec.system, {}),
+    )
+    deployment.install()
+    intended = deployment.configure(plan)
+    deployment.start()
+    deployment.create_topic()
+    return intended
+
+
+def _read_back(deployment: Deployment, intended: Settings) -> dict[str, Any]:
+    effective = deployment.effective_settings()
+    return {
+        "intended": intended,
+        "effective": effective,
+        "drift": [dataclasses.asdict(each) for each in drift(intended, effective)],
+    }
+
+
+def _load(
+    spec: TrialSpec, campaign: Campaign, bench: Bench, deployment: Deployment, telemetry: Telemetry, log: Log
+) -> LoadResult:
+    endpoints = deployment.endpoints()
+    telemetry.start()
+    result = run_load(
+        LoadSpec(
+            workload=spec.workload,
+            client_module=SYSTEMS[spec.system].client_module,
+            service_url=endpoints.service_url,
+            client_settings=endpoints.client_settings,
+            topic=TOPIC,
+            seed=campaign.seed + spec.block,
+        ),
+        bench.with_role("client"),
+        bench.pythons,
+        on_progress=log.reporter.detail,
+    )
+    if result.abort is not None:
+        log.end(**result.abort)
+    return result
+
+
+def _count(
+    deployment: Deployment, started: Sequence[DaemonState], clocks: Mapping[str, int], bench: Bench, log: Log
+) -> None:
+    log.observations["messages_stored"] = _or_none(deployment.messages_stored)
+    log.observations["under_replicated"] = _or_none(lambda: list(deployment.under_replicated()))
+    ended = {(state.host, state.daemon): state for state in deployment.daemons()}
+    log.observations["daemons"] = [
+        {
+            "host": state.host,
+            "daemon": state.daemon,
+            "pid_at_start": state.pid,
+            "pid_at_end": ended[state.host, state.daemon].pid,
+            "rss_peak_bytes": ended[state.host, state.daemon].rss_peak_bytes,
+            "out_of_memory": ended[state.host, state.daemon].out_of_memory,
+        }
+        for state in started
+    ]
+    after = facts.clock_bounds(bench.hosts)
+    log.observations["clocks"] = [
+        {"host": host, "bound_before_ns": clocks[host], "bound_after_ns": after[host]} for host in clocks
+    ]
+    log.observations["boot_ids"]["after"] = facts.boot_ids(bench.hosts)
+
+
+def _or_none(read: Callable[[], Any]) -> Any:
+    """A counter that a broken system can't give any more is null, which no check takes for a pass."""
+    try:
+        return read()
+    except (DeploymentError, HostError, HostsFailed):
+        return None
+
+
+def _collect(
+    deployment: Deployment, telemetry: Telemetry, load: LoadResult | None, bench: Bench, folder: Path, log: Log
+) -> dict[str, int]:
+    rows = {"produced": 0, "consumed": 0, "hosts": 0}
+    for kind in rows:
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+
+    def records() -> None:
+        if load is not None:
+            collect_records(load, bench.with_role("client"), folder)
+            rows.update(produced=load.produced_rows, consumed=load.consumed_rows)
+
+    def samples() -> None:
+        rows["hosts"] = telemetry.write(folder / "hosts")
+
+    for action in (records, samples, lambda: deployment.collect_logs(folder / "logs")):
+        _quietly(log, action)
+    return rows
+
+
+def _document(
+    spec: TrialSpec,
+    campaign: Campaign,
+    bench: Bench,
+    deployment: Deployment,
+    log: Log,
+    load: LoadResult | None,
+    settings: Mapping[str, Any],
+    rows: Mapping[str, int],
+) -> dict[str, Any]:
+    observations = dict(log.observations)
+    if load is not None:
+        observations["workers"] = [dict(worker) for worker in load.workers]
+        observations["first_acknowledgement_ms"] = load.first_acknowledgement_ms
+    return {
+        "schema": TRIAL_SCHEMA,
+        "trial": spec.trial,
+        "campaign": campaign.name,
+        "block": spec.block,
+        "position": spec.position,
+        "system": spec.system,
+        "version": deployment.version,
+        "durability": dataclasses.asdict(DURABILITY_LEVELS[spec.durability]),
+        "workload": dataclasses.asdict(spec.workload),
+        "ended": "completed" if log.abort is None else "aborted",
+        "abort": log.abort,
+        "hosts": [
+            {
+                "name": host.name,
+                "role": host.role,
+                "generation": host.generation,
+                "instance_id": host.instance_id,
+                "instance_type": host.instance_type,
+                "boot_id": bench.boot_ids[host.name],
+            }
+            for host in bench.inventory.hosts
+        ],
+        "steps": log.steps,
+        "phases": [dict(phase) for phase in load.phases] if load is not None else [],
+        "rows": dict(rows),
+        "settings": dict(settings),
+        "observations": observations,
+    }

@@ -1,0 +1,180 @@
+"""The Python environment of client hosts: client libraries and the bench package, brought over SSH. It starts no worker.
+
+The libraries are those of bench/load/requirements.lock, downloaded once per kind of host (Python, processor, C library) and
+installed there without the internet by a pip that runs from its own wheel: hosts need python3 and tar, nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from provisioning.errors import HostError, MissingRequirement
+from provisioning.host import Host, on_all
+from provisioning.software.delivery import Content, deliver, digest_of, directory, lacking, pack, temporary_archive
+from provisioning.software.maven import Notice, locked
+
+REPOSITORY = Path(__file__).parents[2]
+LOCK_FILE = REPOSITORY / "bench" / "load" / "requirements.lock"
+PYTHON_VERSION = "3.11"
+DOWNLOAD_TIMEOUT_S = 1800.0
+INSTALL_TIMEOUT_S = 600.0
+
+_FACTS = (
+    "import json, platform, sys; print(json.dumps({'executable': sys.executable, 'version': platform.python_version(), "
+    "'machine': platform.machine(), 'libc': ' '.join(platform.libc_ver())}))"
+)
+# The first that there is: distributions whose python3 is another one have ours under its own name.
+FACTS_COMMAND = f'for python in python{PYTHON_VERSION} python3; do "$python" -c {shlex.quote(_FACTS)} && break; done'
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A host's Python as far as the choice of wheels depends on it."""
+
+    version: str
+    machine: str
+    glibc: tuple[int, int]
+
+    @property
+    def platforms(self) -> list[str]:
+        """The wheel platforms that it can load, the newest first."""
+        major, minor = self.glibc
+        modern = [f"manylinux_{major}_{older}_{self.machine}" for older in range(minor, 16, -1)]
+        return [*modern, f"manylinux2014_{self.machine}"]
+
+
+def interpreter_of(host: Host) -> tuple[str, Interpreter]:
+    """The path and the kind of the host's Python. Raises HostError when there is none that fits."""
+    completed = host.run(FACTS_COMMAND, check=False)
+    wanted = (
+        f"Install Python {PYTHON_VERSION} on {host.name} (client hosts need it as python{PYTHON_VERSION} or python3)."
+    )
+    if not completed.stdout.strip():
+        raise HostError(host.name, f"no Python: {completed.stderr.strip()[-300:]}", next_step=wanted)
+    facts = json.loads(completed.stdout.strip().splitlines()[-1])
+    if not facts["version"].startswith(f"{PYTHON_VERSION}."):
+        found = f"its Python is {facts['version']} ({facts['executable']}), clients need {PYTHON_VERSION}"
+        raise HostError(host.name, found, next_step=wanted)
+    glibc = re.fullmatch(r"glibc (\d+)\.(\d+)", facts["libc"])
+    if glibc is None:
+        raise HostError(host.name, f"its C library is {facts['libc'] or 'unknown'}; the client libraries need glibc.")
+    return facts["executable"], Interpreter(PYTHON_VERSION, facts["machine"], (int(glibc[1]), int(glibc[2])))
+
+
+def deploy_client(hosts: Sequence[Host], cache_dir: Path, notice: Notice) -> dict[str, str]:
+    """Puts everything that a worker needs on the hosts where it is missing.
+
+    Host name -> the shell words that run Python with it: `<words> -m bench.load.worker`.
+    """
+    found = on_all("reading the Python version", hosts, interpreter_of)
+    by_kind: dict[Interpreter, list[Host]] = defaultdict(list)
+    for host in hosts:
+        by_kind[found[host.name][1]].append(host)
+    code = deploy_code(hosts, cache_dir)
+    commands = {}
+    for interpreter, alike in by_kind.items():
+        executables = {host.name: found[host.name][0] for host in alike}
+        libraries = deploy_libraries(alike, interpreter, executables, cache_dir, notice)
+        for host in alike:
+            path = f"{directory(host, code)}:{directory(host, libraries)}/site"
+            # -P and -s: neither the working directory nor the user's own packages may shadow what was sent.
+            commands[host.name] = f"env PYTHONPATH={shlex.quote(path)} {shlex.quote(executables[host.name])} -P -s"
+    return commands
+
+
+def deploy_code(hosts: Sequence[Host], cache_dir: Path) -> Content:
+    """Sends the bench package as it is in this checkout; a changed file makes another directory."""
+    files = code_files(REPOSITORY)
+    digest = digest_of(files)
+    content = Content(f"bench-{digest[:16]}", digest)
+    without = lacking(hosts, content)
+    if without:
+        with temporary_archive(cache_dir) as scratch:
+            archive = Path(scratch) / "bench.tar"
+            pack(files, archive)
+            deliver(without, content, archive)
+    return content
+
+
+def code_files(repository: Path) -> list[tuple[str, Path]]:
+    """(name, file) of everything in the bench package but compiled code."""
+    paths = sorted(path for path in (repository / "bench").rglob("*") if path.is_file())
+    return [(str(path.relative_to(repository)), path) for path in paths if "__pycache__" not in path.parts]
+
+
+def deploy_libraries(
+    hosts: Sequence[Host], interpreter: Interpreter, executables: dict[str, str], cache_dir: Path, notice: Notice
+) -> Content:
+    """Sends the wheels to hosts of one kind and installs them there."""
+    digest = wheelhouse_digest(interpreter, LOCK_FILE)
+    content = Content(f"client-{digest[:16]}", digest)
+    without = lacking(hosts, content)
+    if without:
+        wheels = download_wheels(interpreter, LOCK_FILE, cache_dir, notice)
+        files = [(f"wheels/{wheel.name}", wheel) for wheel in sorted(wheels.iterdir())]
+        with temporary_archive(cache_dir) as scratch:
+            archive = Path(scratch) / "client.tar"
+            pack([*files, ("requirements.lock", LOCK_FILE)], archive)
+            size_mb = archive.stat().st_size // 10**6
+            notice(f"client libraries: sending {size_mb} MB to {', '.join(host.name for host in without)}")
+            deliver(
+                without, content, archive, then=lambda host, incoming: _install(host, incoming, executables[host.name])
+            )
+    return content
+
+
+def wheelhouse_digest(interpreter: Interpreter, lock_file: Path) -> str:
+    """What tells one wheelhouse from another: the lock file and the kind of host."""
+    kind = json.dumps([interpreter.version, interpreter.machine, interpreter.glibc])
+    return hashlib.sha256(kind.encode() + lock_file.read_bytes()).hexdigest()
+
+
+def download_wheels(interpreter: Interpreter, lock_file: Path, cache_dir: Path, notice: Notice) -> Path:
+    """The directory of wheels in the cache, downloaded first if need be; pip refuses what the lock file has no hash of."""
+    wheels = cache_dir / "wheels" / wheelhouse_digest(interpreter, lock_file)[:16]
+    with locked(cache_dir / "wheels" / f".{wheels.name}.lock"):
+        if not wheels.is_dir():
+            notice(f"client libraries: downloading wheels for Python {interpreter.version} on {interpreter.machine}")
+            with tempfile.TemporaryDirectory(prefix=".downloading-", dir=wheels.parent) as scratch:
+                aside = Path(scratch) / "wheels"
+                _pip_download(interpreter, lock_file, aside)
+                aside.rename(wheels)
+    return wheels
+
+
+def _pip_download(interpreter: Interpreter, lock_file: Path, target: Path) -> None:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps", "--require-hashes"]
+    command += ["--only-binary=:all:", "--implementation=cp", f"--python-version={interpreter.version}"]
+    command += [f"--platform={platform}" for platform in interpreter.platforms]
+    command += [f"--dest={target}", f"--requirement={lock_file}"]
+    try:
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise MissingRequirement(f"no answer within {DOWNLOAD_TIMEOUT_S:g} s from: {shlex.join(command)}") from None
+    if completed.returncode != 0:
+        raise MissingRequirement(
+            f"the client libraries can't be downloaded: exit {completed.returncode} from:\n{shlex.join(command)}\n"
+            f"{completed.stderr.strip()[-1500:]}",
+            next_step="The first download needs a package index within reach; later ones are served from the cache.",
+        )
+
+
+def _install(host: Host, incoming: str, executable: str) -> None:
+    quoted, python = shlex.quote(incoming), shlex.quote(executable)
+    # A wheel of pip is a zip that Python can run: neither pip nor ensurepip nor venv need to be on the host.
+    host.run(
+        f"cd {quoted} && {python} -I "$(echo wheels/pip-*.whl)/pip" --isolated install --quiet --no-input --no-index --find-links wheels "
+        "--no-deps --no-cache-dir --disable-pip-version-check --no-warn-script-location --root-user-action=ignore "
+        "--require-hashes --target site -r requirements.lock && rm -rf wheels",
+        timeout_s=INSTALL_TIMEOUT_S,
+    )

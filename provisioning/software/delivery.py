@@ -1,0 +1,100 @@
+"""Puts content-addressed directories on hosts, each only where it is missing. It never decides what is in them.
+
+`<root>/software/<key>/` with a `.complete` holding the digest is there whole or not at all: it is unpacked aside and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from provisioning.host import Host, on_all
+
+UNPACK_TIMEOUT_S = 600.0
+MARKER = ".complete"
+
+
+@dataclass(frozen=True)
+class Content:
+    """What is to be on a host: a directory name that tells the content, and the full digest that proves it."""
+
+    key: str
+    digest: str
+
+    @property
+    def relative_dir(self) -> str:
+        """Where it lies, relative to a host's root."""
+        return f"software/{self.key}"
+
+
+def directory(host: Host, content: Content) -> str:
+    """Where the content lies on this host."""
+    return f"{host.record.root}/{content.relative_dir}"
+
+
+def lacking(hosts: Sequence[Host], content: Content) -> list[Host]:
+    """The hosts that don't have the content whole."""
+    found = on_all(f"looking for {content.key}", hosts, lambda host: _marker_of(host, content))
+    return [host for host in hosts if found[host.name] != content.digest]
+
+
+def _marker_of(host: Host, content: Content) -> str:
+    marker = shlex.quote(f"{directory(host, content)}/{MARKER}")
+    return host.run(f"cat {marker} 2>/dev/null || true").stdout.strip()
+
+
+def deliver(
+    hosts: Sequence[Host], content: Content, archive: Path, *, then: Callable[[Host, str], None] | None = None
+) -> None:
+    """Streams one archive to each host and unpacks it there, all hosts at once.
+
+    `then` finishes the directory on the host (its path is given) before it counts as complete.
+    """
+    on_all(f"delivering {content.key}", hosts, lambda host: _deliver_to(host, content, archive, then))
+
+
+def _deliver_to(host: Host, content: Content, archive: Path, then: Callable[[Host, str], None] | None) -> None:
+    final = directory(host, content)
+    incoming = f"{host.record.root}/software/.incoming-{content.key}"
+    pushed = f"{incoming}.tar"
+    host.push(archive, pushed)
+    quoted = shlex.quote(incoming)
+    host.run(
+        f"rm -rf {quoted} && mkdir -p {quoted} && "
+        f"tar --no-same-owner -xf {shlex.quote(pushed)} -C {quoted} && rm -f {shlex.quote(pushed)}",
+        timeout_s=UNPACK_TIMEOUT_S,
+    )
+    if then is not None:
+        then(host, incoming)
+    host.run(
+        f"printf %s {content.digest} > {quoted}/{MARKER} && rm -rf {shlex.quote(final)} && mv {quoted} {shlex.quote(final)}",
+        timeout_s=UNPACK_TIMEOUT_S,
+    )
+
+
+def pack(files: Iterable[tuple[str, Path]], archive: Path) -> None:
+    """An uncompressed tar of (name inside, file) pairs; what is sent is compressed already (jars, wheels) or tiny."""
+    with tarfile.open(archive, "w") as tar:
+        for name, path in files:
+            tar.add(path, arcname=name, recursive=False)
+
+
+def digest_of(files: Iterable[tuple[str, Path]]) -> str:
+    """SHA-256 over the names and contents of (name inside, file) pairs, in the order given."""
+    digest = hashlib.sha256()
+    for name, path in files:
+        content = path.read_bytes()
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def temporary_archive(cache_dir: Path) -> tempfile.TemporaryDirectory[str]:
+    """A scratch directory for archives, in the cache: /tmp may be small or in memory."""
+    cache_dir.mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix=".sending-", dir=cache_dir)

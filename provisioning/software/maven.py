@@ -1,0 +1,230 @@
+"""Bundles of jars from pinned Maven coordinates, verified against recorded SHA-256 sums. It never installs anything on a host.
+
+A bundle is a folder beside this file with a `pom.xml` (what is wanted) and an `artifacts.sha256` (what that was when it was
+recorded). Maven runs only for a bundle that isn't in the cache yet. After changing a pom, record its jars anew:
+
+    python -m provisioning.software.maven --record NAME
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
+
+Notice = Callable[[str], None]
+
+MAVEN_TIMEOUT_S = 1800.0
+PROGRESS_EVERY_S = 10.0
+_TAIL_CHARS = 1500
+_ARTIFACT_LINE = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9][A-Za-z0-9._+-]*\.jar)")
+_POM = {"pom": "http://maven.apache.org/POM/4.0.0"}
+
+
+class ArtifactsDiffer(SameboxError):
+    """The jars at hand aren't the recorded ones."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """One folder of pinned coordinates. `version` is the pom's own version, which is the system's."""
+
+    name: str
+    version: str
+    pom: Path
+    artifacts: Path
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the recorded sums: the identity of the whole bundle."""
+        return hashlib.sha256(self.artifacts.read_bytes()).hexdigest()
+
+    @property
+    def key(self) -> str:
+        """The content address, e.g. name-1.2.3-0123456789abcdef."""
+        return f"{self.name}-{self.version}-{self.digest[:16]}"
+
+
+def user_cache() -> Path:
+    """Where samebox keeps what can be had again: `$XDG_CACHE_HOME/samebox`, by default ~/.cache/samebox."""
+    configured = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(configured) if configured else Path.home() / ".cache") / "samebox"
+
+
+def bundles(folder: Path = Path(__file__).parent) -> dict[str, Bundle]:
+    """Every bundle there is, by name: the sub-folders with a pom.xml."""
+    found = {}
+    for pom in sorted(folder.glob("*/pom.xml")):
+        version = ElementTree.parse(pom).getroot().findtext("pom:version", namespaces=_POM)
+        if not version:
+            raise InvalidInput(f"{pom}: the project has no <version>.")
+        found[pom.parent.name] = Bundle(pom.parent.name, version, pom, pom.with_name("artifacts.sha256"))
+    return found
+
+
+def bundle_named(name: str, known: Mapping[str, Bundle]) -> Bundle:
+    """The bundle `name`. Raises InvalidInput listing the valid names."""
+    if name not in known:
+        raise InvalidInput(f"no software is called {name!r}. Valid names: {', '.join(sorted(known)) or 'none'}.")
+    return known[name]
+
+
+def recorded_sums(artifacts: Path) -> dict[str, str]:
+    """Jar name -> SHA-256, as recorded."""
+    if not artifacts.is_file():
+        raise InvalidInput(
+            f"{artifacts}: there is no such file, so the jars can't be verified.",
+            next_step=f"python -m provisioning.software.maven --record {artifacts.parent.name}",
+        )
+    sums = {}
+    for number, line in enumerate(artifacts.read_text().splitlines(), start=1):
+        match = _ARTIFACT_LINE.fullmatch(line)
+        if match is None:
+            raise InvalidInput(f"{artifacts}, line {number}: not a line of sha256sum for a jar: {line[:100]!r}.")
+        sums[match[2]] = match[1]
+    return sums
+
+
+def sha256_of(path: Path) -> str:
+    """A file's SHA-256 in hex."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sums_of(libs: Path) -> dict[str, str]:
+    """Jar name -> SHA-256 of every file in a directory."""
+    return {path.name: sha256_of(path) for path in sorted(libs.iterdir())}
+
+
+def verify(libs: Path, expected: Mapping[str, str], *, where: str) -> None:
+    """Raises ArtifactsDiffer naming every jar that is missing, extra or different."""
+    actual = sums_of(libs)
+    problems = [f"missing: {name}" for name in sorted(expected.keys() - actual.keys())]
+    problems += [f"not recorded: {name}" for name in sorted(actual.keys() - expected.keys())]
+    problems += [
+        f"differs: {name} is {actual[name]}, recorded {expected[name]}"
+        for name in sorted(expected.keys() & actual.keys())
+        if actual[name] != expected[name]
+    ]
+    if problems:
+        raise ArtifactsDiffer(
+            f"{where}: {len(problems)} of the jars aren't the recorded ones:\n  " + "\n  ".join(problems),
+            next_step=f"Nothing was installed. If damaged, remove {libs} and repeat; if the pom was changed on purpose, "
+            "record its jars: python -m provisioning.software.maven --record NAME",
+        )
+
+
+@contextmanager
+def locked(lock_file: Path) -> Iterator[None]:
+    """Holds an exclusive lock among all processes of this machine; released when the process ends, however it ends."""
+    lock_file.parent.mkdir(parents=True, exist_ok=True)
+    with lock_file.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def resolve(bundle: Bundle, cache_dir: Path, *, notice: Notice) -> Path:
+    """The directory of the bundle's verified jars in the cache; Maven runs only when it isn't there yet."""
+    expected = recorded_sums(bundle.artifacts)
+    libs = cache_dir / "software" / bundle.key / "libs"
+    with locked(cache_dir / "software" / f".{bundle.key}.lock"):
+        if libs.is_dir():
+            verify(libs, expected, where=str(libs))
+            return libs
+        with tempfile.TemporaryDirectory(prefix=".resolving-", dir=libs.parent.parent) as scratch:
+            aside = Path(scratch) / "entry"
+            copy_dependencies(bundle, aside / "libs", cache_dir, notice=notice)
+            verify(aside / "libs", expected, where=f"{bundle.name} {bundle.version} as Maven resolved it")
+            aside.rename(libs.parent)
+    return libs
+
+
+def copy_dependencies(bundle: Bundle, libs: Path, cache_dir: Path, *, notice: Notice) -> None:
+    """Runs Maven: every runtime dependency of the pom into `libs`. Raises MissingRequirement with the command and its tail."""
+    libs.mkdir(parents=True)
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise MissingRequirement(
+            f"{bundle.name} {bundle.version} must be resolved by Maven, but there is no `mvn` on the PATH.",
+            next_step="Install Maven 3.8 or newer and a JDK, or give the official tarball.",
+        )
+    repository = cache_dir / "m2"
+    command = [maven, "-B", "-q", "-f", str(bundle.pom), f"-Dmaven.repo.local={repository}"]
+    command += ["dependency:copy-dependencies", f"-DoutputDirectory={libs}"]
+    notice(f"{bundle.name} {bundle.version}: resolving with Maven (the first time takes a minute or two)")
+    exit_status, output = _run_with_progress(command, libs, bundle, notice)
+    if exit_status != 0:
+        raise MissingRequirement(
+            f"{bundle.name} {bundle.version}: Maven exited {exit_status} from:\n{shlex.join(command)}\n{output}",
+            next_step="The first resolve needs a Maven repository within reach; later ones are served from the cache. "
+            "Or give the official tarball.",
+        )
+
+
+def _run_with_progress(command: list[str], libs: Path, bundle: Bundle, notice: Notice) -> tuple[int, str]:
+    started_s = time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT) as process:
+            try:
+                while (exit_status := _wait(process, PROGRESS_EVERY_S)) is None:
+                    elapsed_s = time.monotonic() - started_s
+                    if elapsed_s > MAVEN_TIMEOUT_S:
+                        process.kill()
+                    notice(f"{bundle.name}: Maven at work for {elapsed_s:.0f} s, {len(list(libs.iterdir()))} jars")
+            except BaseException:
+                process.kill()
+                raise
+        output.seek(0)
+        text = re.sub(r"\x1b\[[0-9;]*m", "", output.read().decode(errors="replace")).strip()
+    return exit_status, text[-_TAIL_CHARS:]
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
+    try:
+        return process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def record(bundle: Bundle, cache_dir: Path, *, notice: Notice) -> int:
+    """Resolves the pom and writes what came as the recorded sums; returns how many jars."""
+    with tempfile.TemporaryDirectory(prefix="samebox-record-") as scratch:
+        libs = Path(scratch) / "libs"
+        copy_dependencies(bundle, libs, cache_dir, notice=notice)
+        sums = sums_of(libs)
+    bundle.artifacts.write_text("".join(f"{sums[name]}  {name}\n" for name in sorted(sums)))
+    return len(sums)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line of the module docstring."""
+    parser = argparse.ArgumentParser(prog="python -m provisioning.software.maven", description=record.__doc__)
+    parser.add_argument("--record", metavar="NAME", required=True, help="a folder of provisioning/software/")
+    name = parser.parse_args(arguments).record
+    try:
+        bundle = bundle_named(name, bundles())
+        count = record(bundle, user_cache(), notice=lambda line: print(line, file=sys.stderr))
+    except SameboxError as error:
+        print(f"{error}\n{error.next_step}".rstrip(), file=sys.stderr)
+        return 1
+    print(f"{bundle.artifacts}: {count} jars recorded")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""The thresholds of vetting as frozen data, read from provisioning/thresholds.toml or an operator's copy. Judges nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from provisioning.document import parse_document
+from provisioning.errors import InvalidInput
+
+DEFAULT_THRESHOLDS = Path(__file__).resolve().parent.parent / "thresholds.toml"
+THRESHOLDS_SCHEMA = 1
+LEAST_REPEATS = 3
+LEAST_FSYNCS = 1000
+
+MetricName = Literal[
+    "write_bytes_per_s", "read_bytes_per_s", "fsync_p50_ns", "fsync_p99_ns", "records_bytes_per_s", "cpu_bytes_per_s"
+]
+
+
+@dataclass(frozen=True)
+class PresetRule:
+    """(a) Direct write below this share of the instance type's preset rejects."""
+
+    reject_below_share: float
+
+
+@dataclass(frozen=True)
+class FleetRule:
+    """(b) Worse than the median of the fleet by this share rejects; with enough disks also by MAD."""
+
+    reject_worse_share: float
+    min_disks: int
+    mad_factor: float
+    mad_worse_share: float
+    mad_min_disks: int
+    reject_metrics: tuple[MetricName, ...]
+    warn_metrics: tuple[MetricName, ...]
+
+
+@dataclass(frozen=True)
+class FsyncRule:
+    """(c) Flush latency p99 of the median repeat."""
+
+    reject_p99_ms: float
+    warn_p99_ms_solid_state: float
+
+
+@dataclass(frozen=True)
+class RepeatsRule:
+    """(d) Coefficient of variation over the repeats."""
+
+    reject_variation: float
+    metrics: tuple[MetricName, ...]
+
+
+@dataclass(frozen=True)
+class FlushRule:
+    """(e) A flush faster than this may not be one."""
+
+    warn_p50_below_us: float
+
+
+@dataclass(frozen=True)
+class IdleRule:
+    """A host busier than this before a probe wasn't idle."""
+
+    warn_busy_share: float
+
+
+@dataclass(frozen=True)
+class NetworkRule:
+    """A client-broker pair worse than the median pair by this share warns."""
+
+    warn_worse_share: float
+    min_pairs: int
+
+
+@dataclass(frozen=True)
+class ProbeRule:
+    """What a probe that could not be taken means."""
+
+    verdict: Literal["warn", "reject"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much is probed. `slowest_bytes_per_s` only sets deadlines."""
+
+    repeats: int
+    spread_s: float
+    throughput_bytes: int
+    fsync_count: int
+    idle_s: float
+    records_bytes: int
+    cpu_s: float
+    network_s: float
+    network_round_trips: int
+    slowest_bytes_per_s: int
+
+    def __post_init__(self) -> None:
+        if self.repeats < LEAST_REPEATS:
+            raise ValueError(f"repeats is {self.repeats}: a variation needs at least {LEAST_REPEATS}")
+        if self.fsync_count < LEAST_FSYNCS:
+            raise ValueError(f"fsync_count is {self.fsync_count}: its p99 needs at least {LEAST_FSYNCS} samples")
+        if min(self.throughput_bytes, self.records_bytes, self.network_round_trips, self.slowest_bytes_per_s) <= 0:
+            raise ValueError("sizes, counts and rates of a profile must be above zero")
+        if min(self.idle_s, self.cpu_s, self.network_s) <= 0 or self.spread_s < 0:
+            raise ValueError("durations of a profile must be above zero (spread_s may be zero)")
+
+
+@dataclass(frozen=True)
+class InstanceType:
+    """How to probe an instance type, and its preset where there is one."""
+
+    profile: str
+    write_bytes_per_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Everything that vetting decides by. `instances` must have a `default`."""
+
+    schema: int
+    preset_rule: PresetRule
+    fleet_rule: FleetRule
+    fsync_rule: FsyncRule
+    repeats_rule: RepeatsRule
+    flush_rule: FlushRule
+    idle_rule: IdleRule
+    network_rule: NetworkRule
+    probe_rule: ProbeRule
+    profiles: Mapping[str, Profile]
+    instances: Mapping[str, InstanceType]
+
+    def profile_of(self, instance_type: str) -> Profile:
+        """The profile for an instance type; unlisted types use the default's."""
+        return self.profiles[self.instances.get(instance_type, self.instances["default"]).profile]
+
+    def preset_of(self, instance_type: str) -> float | None:
+        """What one disk of the type should write in bytes/s; None = nobody knows."""
+        listed = self.instances.get(instance_type)
+        return listed.write_bytes_per_s if listed else None
+
+
+def load_thresholds(path: Path = DEFAULT_THRESHOLDS) -> Thresholds:
+    """Reads a thresholds file. Raises InvalidInput naming file and key."""
+    thresholds = parse_document(Thresholds, path, schema=THRESHOLDS_SCHEMA)
+    if "default" not in thresholds.instances:
+        raise InvalidInput(f"{path}: key 'instances.default' is missing: it holds the profile of unlisted instance types.")
+    for name, instance in thresholds.instances.items():
+        if instance.profile not in thresholds.profiles:
+            raise InvalidInput(
+                f"{path}: key 'instances.{name}.profile' = {instance.profile!r}: no such profile."
+                f" Valid: {', '.join(sorted(thresholds.profiles))}."
+            )
+    return thresholds

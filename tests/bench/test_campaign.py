@@ -1,0 +1,127 @@
+"""Campaign files: what is accepted, what is refused and in which words, and the order that follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.campaign import load_campaign, order_of
+from provisioning.errors import InvalidInput
+
+GOOD = """
+schema = 1
+name = "trial-run"
+question = "Which?"
+seed = 7
+systems = ["pulsar", "kafka"]
+durability = [1]
+blocks = 2
+[[workloads]]
+name = "steady"
+rate_per_s = 1000
+message_bytes = 1024
+partitions = 3
+producers = 1
+consumers = 1
+warmup_s = 1
+measure_s = 2
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    """A campaign file with this text."""
+    path = folder / "campaign.toml"
+    path.write_text(text)
+    return path
+
+
+def refusal(folder: Path, text: str) -> str:
+    """What is said to someone who wrote this file."""
+    with pytest.raises(InvalidInput) as caught:
+        load_campaign(write(folder, text))
+    return str(caught.value)
+
+
+def test_alternating_blocks_reverse_every_second_one(tmp_path: Path) -> None:
+    """With two blocks, each system goes first once."""
+    order = order_of(load_campaign(write(tmp_path, GOOD)))
+    assert [(t.block, t.position, t.system) for t in order] == [
+        (1, 1, "pulsar"),
+        (1, 2, "kafka"),
+        (2, 1, "kafka"),
+        (2, 2, "pulsar"),
+    ]
+    assert order[0].trial == "b01-1-pulsar-l1-steady"
+
+
+def test_random_order_follows_from_the_seed(tmp_path: Path) -> None:
+    """The same file gives the same order; another seed gives another one somewhere in many blocks."""
+    text = GOOD.replace("blocks = 2", 'blocks = 40\norder = "random"')
+    first, second = (order_of(load_campaign(write(tmp_path, text))) for _ in range(2))
+    other = order_of(load_campaign(write(tmp_path, text.replace("seed = 7", "seed = 8"))))
+    assert first == second
+    assert [t.system for t in first] != [t.system for t in other]
+
+
+def test_fixed_order_keeps_the_files(tmp_path: Path) -> None:
+    """A fixed order is the file's, in every block."""
+    order = order_of(load_campaign(write(tmp_path, GOOD.replace("blocks = 2", 'blocks = 3\norder = "fixed"'))))
+    assert [t.system for t in order] == ["pulsar", "kafka"] * 3
+
+
+def test_unknown_key_names_file_key_and_choices(tmp_path: Path) -> None:
+    """A misspelt key is refused with the file, the key, a guess and the valid keys."""
+    said = refusal(tmp_path, GOOD.replace("rate_per_s", "rate_pre_s"))
+    assert "campaign.toml" in said
+    assert "'workloads.0.rate_pre_s'" in said
+    assert "Did you mean 'rate_per_s'?" in said
+    assert "message_bytes" in said
+
+
+def test_wrong_unit_is_refused(tmp_path: Path) -> None:
+    """A size written with a unit isn't a number of bytes."""
+    said = refusal(tmp_path, GOOD.replace("message_bytes = 1024", 'message_bytes = "1 KiB"'))
+    assert "workloads.0.message_bytes" in said
+    assert "1 KiB" in said
+
+
+def test_unknown_system_names_the_choices(tmp_path: Path) -> None:
+    """A system that samebox doesn't have is refused with those that it has."""
+    said = refusal(tmp_path, GOOD.replace('"kafka"', '"cafka"'))
+    assert "'cafka'" in said
+    assert "kafka, pulsar" in said
+
+
+def test_level_a_system_cannot_give_is_refused(tmp_path: Path) -> None:
+    """A durability level is never silently replaced by another."""
+    said = refusal(tmp_path, GOOD.replace("durability = [1]", "durability = [1, 4]"))
+    assert "can't give level 4" in said
+    assert refusal(tmp_path, GOOD.replace("durability = [1]", "durability = [9]")).count("Valid choices: 1, 2, 3, 4") == 1
+
+
+def test_missing_file_lists_what_is_there(tmp_path: Path) -> None:
+    """A wrong file name is answered with the files of that folder."""
+    write(tmp_path, GOOD)
+    with pytest.raises(InvalidInput) as caught:
+        load_campaign(tmp_path / "campain.toml")
+    assert "no such file" in str(caught.value)
+    assert "campaign.toml" in caught.value.next_step
+
+
+def test_duplicates_are_refused(tmp_path: Path) -> None:
+    """The same system twice would be compared with itself under one name."""
+    assert "listed twice" in refusal(tmp_path, GOOD.replace('["pulsar", "kafka"]', '["kafka", "kafka"]'))
+
+
+def test_other_schema_is_refused(tmp_path: Path) -> None:
+    """A file for another version isn't guessed at."""
+    assert "schema is 2" in refusal(tmp_path, GOOD.replace("schema = 1", "schema = 2"))
+
+
+def test_the_committed_campaigns_load() -> None:
+    """Every file in campaigns/ is accepted as it stands."""
+    files = sorted((Path(__file__).resolve().parents[2] / "campaigns").glob("*.toml"))
+    assert files
+    for file in files:
+        assert order_of(load_campaign(file))
