@@ -6,11 +6,13 @@ import os
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-STATE = CHECKOUT / ".samebox"
+# where state and results go; a test, or a user with a larger disk elsewhere, says so by SAMEBOX_HOME
+HOME = Path(os.environ.get("SAMEBOX_HOME") or CHECKOUT).resolve()
+STATE = HOME / ".samebox"
 TESTBED_STATE = STATE / "testbed"
 VETTING_STATE = STATE / "vetting.json"
 SCRATCH = STATE / "scratch"
-RESULTS = CHECKOUT / "results"
+RESULTS = HOME / "results"
 
 
 def cache_dir() -> Path:

@@ -28,6 +28,11 @@ class Results:
         return self.root / "manifest.json"
 
     @property
+    def campaign_file(self) -> Path:
+        """The campaign file as it was when the campaign began; `resume` reads this one."""
+        return self.root / "campaign.toml"
+
+    @property
     def report_dir(self) -> Path:
         return self.root / "report"
 
@@ -63,14 +68,15 @@ class Results:
             raise InvalidInput(f"{self.manifest_file}: schema {manifest.get('schema')!r} is not {MANIFEST_SCHEMA}.")
         return manifest
 
-    def begin(self, manifest: Mapping[str, Any], vetting: Mapping[str, Mapping[str, Any]]) -> None:
-        """Makes the folder and writes manifest and vetting, before the first trial. Raises InvalidInput if it exists."""
+    def begin(self, manifest: Mapping[str, Any], vetting: Mapping[str, Mapping[str, Any]], campaign_file: Path) -> None:
+        """Makes the folder: campaign file, vetting, manifest, before the first trial. Raises InvalidInput if it exists."""
         if self.root.exists():
             raise InvalidInput(
                 f"{self.root} exists already, and results are written once.",
                 next_step=f"`samebox resume {self.root}` continues it; `--again` keeps it under its date and starts anew.",
             )
         (self.root / "trials").mkdir(parents=True)
+        shutil.copyfile(campaign_file, self.campaign_file)
         for host, document in vetting.items():
             write_json(self.root / "vetting" / f"{host}.json", document)
         write_json(self.manifest_file, manifest)

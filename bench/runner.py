@@ -8,10 +8,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from provisioning.software.client_environment import deploy_client
-from provisioning.ssh import connect
-from provisioning.vetting import Vetting
-
 from bench.campaign import Campaign, TrialSpec, order_of
 from bench.checkout import CHECKOUT, cache_dir
 from bench.manifest import manifest_of
@@ -25,7 +21,10 @@ from provisioning import daemons, facts
 from provisioning.deployment import DURABILITY_LEVELS
 from provisioning.errors import InvalidInput
 from provisioning.inventory import Inventory
+from provisioning.software.client_environment import deploy_client
 from provisioning.software.store import Store
+from provisioning.ssh import connect
+from provisioning.vetting import Vetting
 
 SOFTWARE_STEP = Step("software onto the hosts", 45.0)
 REPORT_STEP = Step("report", 40.0)
@@ -100,7 +99,7 @@ def run_campaign(
                 caveats=[*prepared.profile.caveats, *vetting.caveats],
                 repeat=repeat,
             )
-            results.begin(document, vetting.documents())
+            results.begin(document, vetting.documents(), prepared.campaign_file)
         # also after a crash: what an earlier run left on these hosts must be gone when this one ends
         stack.callback(daemons.stop_everything, hosts)
         _run_trials(prepared, bench, results, reporter)

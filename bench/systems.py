@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from provisioning.kafka import KafkaDeployment
-from provisioning.pulsar import PulsarDeployment
-
 from provisioning.deployment import Deployment, SoftwareStore
 from provisioning.host import Host
+from provisioning.kafka import KafkaDeployment
+from provisioning.pulsar import PulsarDeployment
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from provisioning.reset import reset
-
 from bench.campaign import Campaign, TrialSpec
 from bench.load.driver import LoadResult, LoadSpec, collect_records, run_load
 from bench.profile import Profile
@@ -23,6 +21,7 @@ from provisioning.deployment import DURABILITY_LEVELS, DaemonState, Deployment, 
 from provisioning.errors import DeploymentError, HostError, HostsFailed, HostUnreachable, SameboxError
 from provisioning.host import Host
 from provisioning.inventory import Inventory
+from provisioning.reset import reset
 from provisioning.settings import Settings, drift
 
 TRIAL_SCHEMA = 1

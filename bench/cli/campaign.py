@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from provisioning.local.testbed import exclusive
-from provisioning.vetting import Vetting, load_thresholds, load_vetting
 from rich.console import Console
 from rich.table import Table
 
@@ -34,6 +32,8 @@ from bench.runner import REPORT_STEP, prepare, run_campaign, steps_to_run
 from bench.space import gibibytes, need_of
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.inventory import Inventory
+from provisioning.local.testbed import exclusive
+from provisioning.vetting import Vetting, load_thresholds, load_vetting
 
 campaign_argument = click.argument("campaign_file", metavar="CAMPAIGN", type=click.Path(path_type=Path))
 results_argument = click.argument("results_dir", metavar="RESULTS", type=click.Path(path_type=Path))
@@ -107,11 +107,10 @@ def resume(
     """Continue a campaign on the same testbed; finished trials are kept, none is repeated."""
     results = Results(results_dir)
     manifest = results.manifest()
-    campaign_file = CHECKOUT / "campaigns" / manifest["campaign_file"]
-    campaign = load_campaign(campaign_file)
+    campaign = load_campaign(results.campaign_file)
     with exclusive(TESTBED_STATE):
         inventory = inventory_of(inventory_file)
-        prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
+        prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind)
         with _reporter(plain, [*steps_to_run(prepared, results.finished()), REPORT_STEP]) as reporter:
             vetting = _vetted(inventory, reporter)
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=manifest["repeat"])

@@ -77,17 +77,12 @@ def _memory() -> Finding:
 
 
 def _caches() -> Finding:
-    root = os.geteuid() == 0
-    sudo = (
-        not root and subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0
-        if shutil.which("sudo")
-        else root
+    asks_nothing = ["sudo", "-n", "true"]
+    may = os.geteuid() == 0 or (
+        shutil.which("sudo") is not None
+        and subprocess.run(asks_nothing, capture_output=True, check=False).returncode == 0
     )
-    how = (
-        "root: the machine's page cache is dropped"
-        if root or sudo
-        else "not root: own files are evicted, and labelled so"
-    )
+    how = "root: the machine's are dropped" if may else "not root: own files are evicted, and labelled so"
     return Finding("page caches can be emptied", True, how)
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from provisioning.local.testbed import LocalTestbed
 from rich.console import Console
 
 from bench.checkout import CHECKOUT, TESTBED_STATE
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.inventory import Inventory, load_inventory
+from provisioning.local.testbed import LocalTestbed
 
 F = TypeVar("F", bound=Callable[..., Any])
 

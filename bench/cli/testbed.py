@@ -7,10 +7,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import click
-from provisioning.local.testbed import exclusive
-from provisioning.ssh import connect
-from provisioning.vetting import Thresholds, Vetting, load_thresholds, vet_and_replace
-from provisioning.vetting import vet as vet_hosts
 from rich.console import Console
 from rich.table import Table
 
@@ -19,6 +15,10 @@ from bench.cli.options import console, inventory_of, inventory_option, json_opti
 from bench.results import write_json
 from provisioning.errors import InvalidInput
 from provisioning.inventory import Inventory
+from provisioning.local.testbed import exclusive
+from provisioning.ssh import connect
+from provisioning.vetting import Thresholds, Vetting, load_thresholds, vet_and_replace
+from provisioning.vetting import vet as vet_hosts
 
 MARKS = {"accept": "[green]accept[/]", "warn": "[yellow]warn[/]", "reject": "[bold red]reject[/]"}
 

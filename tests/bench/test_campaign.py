@@ -97,7 +97,9 @@ def test_level_a_system_cannot_give_is_refused(tmp_path: Path) -> None:
     """A durability level is never silently replaced by another."""
     said = refusal(tmp_path, GOOD.replace("durability = [1]", "durability = [1, 4]"))
     assert "can't give level 4" in said
-    assert refusal(tmp_path, GOOD.replace("durability = [1]", "durability = [9]")).count("Valid choices: 1, 2, 3, 4") == 1
+    assert (
+        refusal(tmp_path, GOOD.replace("durability = [1]", "durability = [9]")).count("Valid choices: 1, 2, 3, 4") == 1
+    )
 
 
 def test_missing_file_lists_what_is_there(tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ from provisioning.errors import InvalidInput
 def begun(folder: Path) -> Results:
     """A campaign that has just begun."""
     results = Results(folder / "demo")
-    results.begin({"schema": 1, "order": []}, {"broker-1": {"verdict": "accept"}})
+    campaign_file = folder / "demo.toml"
+    campaign_file.write_text("schema = 1\n")
+    results.begin({"schema": 1, "order": []}, {"broker-1": {"verdict": "accept"}}, campaign_file)
     return results
 
 
