@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,6 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-
-from analysis.schema import MEASURE
 
 SEQUENCE_BITS = 12  # messages per bucket: 4,096
 HASH_BITS_DROPPED = 24  # sums of 40-bit hashes can't overflow a long
@@ -83,7 +82,9 @@ def message_differences(produced: DataFrame, consumed: DataFrame, buckets: DataF
     acked = produced.where(F.col("acked_ns").isNotNull()).select("trial", "producer", "sequence", sequence_bucket())
     expected = acked.join(few, on=of_producer, how="inner").groupBy(*message).agg(F.lit(1).alias("expected"))
     receipts = consumed.select("trial", "subscription", "producer", "sequence", sequence_bucket())
-    arrived = receipts.join(few, on=of_subscription, how="left_semi").groupBy(*message).agg(F.count("*").alias("receipts"))
+    arrived = (
+        receipts.join(few, on=of_subscription, how="left_semi").groupBy(*message).agg(F.count("*").alias("receipts"))
+    )
     compared = expected.join(arrived, on=message, how="full_outer")
     is_lost, is_surplus = F.col("receipts").isNull(), F.col("expected").isNull()
     name = F.struct("producer", "sequence")
@@ -111,7 +112,10 @@ def differing_buckets(
         if prints[0]
     }
     got = {
-        (row["trial"], row["subscription"], row["producer"], row["sequence_bucket"]): (row["received"], row["fingerprint"])
+        (row["trial"], row["subscription"], row["producer"], row["sequence_bucket"]): (
+            row["received"],
+            row["fingerprint"],
+        )
         for row in received
     }
     return sorted(key for key in wanted.keys() | got.keys() if wanted.get(key) != got.get(key))
@@ -134,13 +138,17 @@ def audit_delivery(
         buckets = spark.createDataFrame(differing, BUCKET)
         rows = message_differences(produced, consumed, buckets).collect()
         found = {(row["trial"], row["subscription"]): row for row in rows}
-    deliveries = []
-    for trial in sorted(names):
-        acked = sum(row["acknowledged"] for row in acknowledged if row["trial"] == trial)
-        for name in names[trial]:
-            got = sum(row["received"] for row in received if (row["trial"], row["subscription"]) == (trial, name))
-            deliveries.append(_delivery(trial, name, acked, got, found.get((trial, name))))
-    return deliveries
+    acked: Counter[str] = Counter()
+    for row in acknowledged:
+        acked[row["trial"]] += row["acknowledged"]
+    got: Counter[tuple[str, str]] = Counter()
+    for row in received:
+        got[row["trial"], row["subscription"]] += row["received"]
+    return [
+        _delivery(trial, name, acked[trial], got[trial, name], found.get((trial, name)))
+        for trial in sorted(names)
+        for name in names[trial]
+    ]
 
 
 def _delivery(trial: str, subscription: str, acknowledged: int, received: int, row: Any) -> Delivery:
@@ -166,9 +174,3 @@ def _subscriptions(received: Iterable[Any], counts: Mapping[str, int]) -> dict[s
 
 def _hash() -> Column:
     return F.shiftrightunsigned(F.xxhash64("sequence"), HASH_BITS_DROPPED)
-
-
-def totals_of_phase(acknowledged: Iterable[Any], trial: str, column: str, phase: str | None = MEASURE) -> int:
-    """Sum of one column of the acknowledged fingerprints over a trial (or one phase of it)."""
-    rows = (row for row in acknowledged if row["trial"] == trial and phase in (None, row["phase"]))
-    return sum(int(row[column]) for row in rows)

@@ -43,7 +43,7 @@ class Trial:
 
     @property
     def completed(self) -> bool:
-        return self.document["ended"] == "completed"
+        return bool(self.document["ended"] == "completed")
 
     @property
     def cell(self) -> tuple[str, int]:

@@ -12,6 +12,7 @@ from analysis.errors import AnalysisError
 from analysis.schema import MEASURE, RECORDS, SCHEMA_VERSION, TRIAL_TIMES
 from analysis.storage import Footer, Storage
 
+
 @dataclass(frozen=True)
 class Records:
     """The rows of a campaign, all trials together, each row with its trial's name and times."""
@@ -53,7 +54,9 @@ def refuse_unknown(footer: Footer, kind: str) -> None:
     # Spark would fill a missing column with nulls and say nothing
     missing = [name for name in RECORDS[kind].fieldNames() if name not in footer.columns]
     if missing:
-        raise AnalysisError(f"{footer.path}: has no column {', '.join(missing)} though it says schema {SCHEMA_VERSION}.")
+        raise AnalysisError(
+            f"{footer.path}: has no column {', '.join(missing)} though it says schema {SCHEMA_VERSION}."
+        )
 
 
 def _load(spark: SparkSession, storage: Storage, campaign: Campaign, kind: str) -> DataFrame:

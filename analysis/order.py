@@ -65,7 +65,9 @@ def summarise(rows: pd.DataFrame, ordinal: int) -> pd.DataFrame:
     keys = [*KEYS, "file", "file_offset"]
     grouped = rows.groupby(keys, sort=False)
     step = grouped["sequence"].shift() - rows["sequence"]  # positive = a step back
-    back = rows[keys].assign(steps_back=(step > 0).astype("int64"), deepest_step=step.clip(lower=0).fillna(0).astype("int64"))
+    back = rows[keys].assign(
+        steps_back=(step > 0).astype("int64"), deepest_step=step.clip(lower=0).fillna(0).astype("int64")
+    )
     firsts_and_lasts = grouped.agg(
         first_sequence=("sequence", "first"),
         last_sequence=("sequence", "last"),

@@ -22,7 +22,7 @@ from analysis.schema import MEASURE
 
 MILLION = 1_000_000
 SAMPLES_BEYOND = 10  # a percentile with fewer samples beyond it is an anecdote
-BUCKETS_PER_E = 1024  # buckets per factor e: each is 0.1 % wide
+FINE = 1024  # buckets per factor e: each is 0.1 % wide
 MAXIMUM = MILLION
 TABLE_QUANTILES = (500_000, 750_000, 900_000, 950_000, 990_000, 999_000, 999_900, 999_990, MAXIMUM)
 CURVE_QUANTILES = (
@@ -72,22 +72,16 @@ def is_shown(quantile_ppm: int, samples: int) -> bool:
     return samples - rank(quantile_ppm, samples) >= SAMPLES_BEYOND
 
 
-def bucket(value: Column) -> Column:
+def bucket(value: Column, per_e: int = FINE) -> Column:
     """A bucket number that grows with the value. Times can be negative by the error between two clocks."""
-    size = F.floor(F.log(F.abs(value) + F.lit(1)) * F.lit(BUCKETS_PER_E)).cast("long")
+    size = F.floor(F.log(F.abs(value) + F.lit(1)) * F.lit(per_e)).cast("long")
     return F.when(value < F.lit(0), -size).when(value >= F.lit(0), size)
 
 
 def count_buckets(latencies: DataFrame) -> DataFrame:
-    """Pass 1: samples per bucket, per trial, metric, subscription, phase and second, with the bucket's highest value."""
-    keys = [*KEYS, "phase", "second", bucket(F.col("value_ns")).alias("bucket")]
-    return latencies.groupBy(*keys).agg(F.count("*").alias("samples"), F.max("value_ns").alias("highest_ns"))
-
-
-def measured_histogram(bucket_counts: DataFrame) -> DataFrame:
-    """Samples per bucket over the whole measure phase."""
-    measured = bucket_counts.where(F.col("phase") == F.lit(MEASURE))
-    return measured.groupBy(*KEYS, "bucket").agg(F.sum("samples").alias("samples"))
+    """Pass 1: samples of the measure phase per trial, metric, subscription and bucket."""
+    measured = latencies.where(F.col("phase") == F.lit(MEASURE))
+    return measured.groupBy(*KEYS, bucket(F.col("value_ns")).alias("bucket")).agg(F.count("*").alias("samples"))
 
 
 def wanted_ranks(histogram: Iterable[Any], quantiles: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -123,11 +117,9 @@ def values_at(latencies: DataFrame, wanted: DataFrame) -> DataFrame:
     return matched.where(holds_rank).select(*KEYS, "quantile_ppm", "value_ns")
 
 
-def exact_percentiles(
-    spark: SparkSession, latencies: DataFrame, bucket_counts: DataFrame, quantiles: Sequence[int]
-) -> list[Percentile]:
+def exact_percentiles(spark: SparkSession, latencies: DataFrame, quantiles: Sequence[int]) -> list[Percentile]:
     """Every quantile asked for, per trial, metric and subscription, over the measure phase."""
-    histogram = bucket_counts.transform(measured_histogram).collect()
+    histogram = latencies.transform(count_buckets).collect()
     totals: dict[tuple[str, str, str], int] = {}
     for row in histogram:
         key = (row["trial"], row["metric"], row["subscription"])

@@ -15,9 +15,7 @@ from analysis.errors import AnalysisError
 from analysis.schema import PARQUET_SCHEMA_KEY
 
 SUCCESS = "_SUCCESS"
-OUTPUTS = frozenset(
-    {"index.html", "checks.json", "summary.csv", "summary.parquet", "report.json", "data", SUCCESS}
-)
+OUTPUTS = frozenset({"index.html", "checks.json", "summary.csv", "summary.parquet", "report.json", "data", SUCCESS})
 _FOOTER_READERS = 16  # reading a footer is one round trip to the store; they overlap
 
 
@@ -43,7 +41,7 @@ class Storage:
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark.sparkContext._jvm
-        self._hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        self._hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()
 
     def exists(self, uri: str) -> bool:
         """Whether a file or folder is there."""

@@ -17,6 +17,7 @@ from bench.results import Results
 from bench.space import check_space
 from bench.systems import SYSTEMS
 from bench.trial import Bench, run_trial, steps_of
+from bench.vetted import Vetted
 from provisioning import daemons, facts
 from provisioning.deployment import DURABILITY_LEVELS
 from provisioning.errors import InvalidInput
@@ -24,7 +25,6 @@ from provisioning.inventory import Inventory
 from provisioning.software.client_environment import deploy_client
 from provisioning.software.store import Store
 from provisioning.ssh import connect
-from provisioning.vetting import Vetting
 
 SOFTWARE_STEP = Step("software onto the hosts", 45.0)
 REPORT_STEP = Step("report", 40.0)
@@ -51,7 +51,7 @@ def prepare(campaign: Campaign, campaign_file: Path, testbed_kind: str) -> Prepa
 def run_campaign(
     prepared: Prepared,
     inventory: Inventory,
-    vetting: Vetting,
+    vetting: Vetted,
     results: Results,
     reporter: Reporter,
     *,
@@ -94,12 +94,12 @@ def run_campaign(
                     for name in prepared.campaign.systems
                 },
                 durability_table=_durability_table(prepared.campaign, bench),
-                vetting=vetting.summary(),
+                vetting=vetting.summary,
                 checks=prepared.checks,
-                caveats=[*prepared.profile.caveats, *vetting.caveats],
+                caveats=list(dict.fromkeys([*prepared.profile.caveats, *vetting.caveats])),
                 repeat=repeat,
             )
-            results.begin(document, vetting.documents(), prepared.campaign_file)
+            results.begin(document, vetting.documents, prepared.campaign_file)
         # also after a crash: what an earlier run left on these hosts must be gone when this one ends
         stack.callback(daemons.stop_everything, hosts)
         _run_trials(prepared, bench, results, reporter)

@@ -17,6 +17,7 @@ from bench.progress import Reporter, Step
 from bench.systems import SYSTEMS
 from bench.telemetry.collect import Telemetry
 from provisioning import daemons, facts
+from provisioning.clocks import ClockBound, clock_bounds
 from provisioning.deployment import DURABILITY_LEVELS, DaemonState, Deployment, Plan, SoftwareStore, Topic
 from provisioning.errors import DeploymentError, HostError, HostsFailed, HostUnreachable, SameboxError
 from provisioning.host import Host
@@ -110,16 +111,15 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
     try:
         with _failures_end(log):
             with log.step("reset"):
-                log.observations["reset"] = reset(
-                    bench.hosts, stop_everything=lambda: daemons.stop_everything(bench.hosts)
-                ).to_json()
+                cleaned = reset(bench.hosts, lambda: daemons.stop_everything(bench.hosts))
+                log.observations["reset"] = cleaned.as_observation()
             with log.step("start"):
                 intended = _start(deployment, spec, campaign, bench)
             with log.step("settings"):
                 settings = _read_back(deployment, intended)
                 started = deployment.daemons()
                 log.observations["boot_ids"] = {"before": facts.boot_ids(bench.hosts)}
-                clocks = facts.clock_bounds(bench.hosts)
+                clocks = clock_bounds(bench.hosts)
             with log.step("load"):
                 load = _load(spec, campaign, bench, deployment, telemetry, log)
             with log.step("count"):
@@ -211,7 +211,7 @@ def _load(
 
 
 def _count(
-    deployment: Deployment, started: Sequence[DaemonState], clocks: Mapping[str, int], bench: Bench, log: Log
+    deployment: Deployment, started: Sequence[DaemonState], clocks: Mapping[str, ClockBound], bench: Bench, log: Log
 ) -> None:
     log.observations["messages_stored"] = _or_none(deployment.messages_stored)
     log.observations["under_replicated"] = _or_none(lambda: list(deployment.under_replicated()))
@@ -227,9 +227,10 @@ def _count(
         }
         for state in started
     ]
-    after = facts.clock_bounds(bench.hosts)
+    after = clock_bounds(bench.hosts)
     log.observations["clocks"] = [
-        {"host": host, "bound_before_ns": clocks[host], "bound_after_ns": after[host]} for host in clocks
+        {"host": host, "bound_before_ns": clocks[host].bound_ns, "bound_after_ns": after[host].bound_ns}
+        for host in clocks
     ]
     log.observations["boot_ids"]["after"] = facts.boot_ids(bench.hosts)
 

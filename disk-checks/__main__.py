@@ -51,7 +51,11 @@ _PROBES: dict[str, tuple[str, list[_Argument], Callable[[argparse.Namespace], An
         ],
         lambda o: fsync_latency.measure(o.directory, o.count, o.bytes),
     ),
-    "device": ("facts of the device under a directory", [_DIRECTORY], lambda o: device.describe(o.directory)),
+    "device": (
+        "facts of the devices under directories",
+        [("directory", {"nargs": "+"})],
+        lambda o: {"devices": [device.describe(directory) for directory in o.directory]},
+    ),
     "idle": (
         "CPU busy share and load",
         [("--seconds", {"type": float, "default": 1.0})],

@@ -52,7 +52,7 @@ def idleness(duration_s: float) -> dict[str, Any]:
     before = _cpu_ticks(Path("/proc/stat").read_text())
     time.sleep(duration_s)
     after = _cpu_ticks(Path("/proc/stat").read_text())
-    spent = [late - early for early, late in zip(before, after)]
+    spent = [after[field] - before[field] for field in range(len(before))]
     total = sum(spent)
     if total <= 0:
         raise ProbeError("no-ticks", f"/proc/stat did not move within {duration_s:g} s")

@@ -13,7 +13,7 @@ from typing import Any
 
 def describe(directory: str) -> dict[str, Any]:
     """The facts of the device that holds `directory`."""
-    number = os.stat(directory).st_dev
+    number = Path(directory).stat().st_dev
     major_minor = f"{os.major(number)}:{os.minor(number)}"
     mount = find_mount(Path("/proc/self/mountinfo").read_text(), os.path.realpath(directory), major_minor)
     space = os.statvfs(directory)
@@ -66,7 +66,9 @@ def queue_facts(node: Path) -> dict[str, Any]:
         "write_cache": _text(disk / "queue/write_cache"),
         "scheduler": scheduler.split("[")[-1].split("]")[0] if scheduler else None,
         "discard_max_bytes": _number(_text(disk / "queue/discard_max_bytes")),
-        "size_bytes": int(sectors) * 512 if sectors else None,  # sysfs counts 512-byte sectors whatever the disk's own are
+        "size_bytes": int(sectors) * 512
+        if sectors
+        else None,  # sysfs counts 512-byte sectors whatever the disk's own are
     }
 
 

@@ -41,7 +41,7 @@ def residency(path: str) -> dict[str, Any]:
 
 def make_canary(path: str, size_bytes: int) -> dict[str, Any]:
     """A new file of `size_bytes` on disk (flushed: dirty pages can't be dropped), then read fully; says how resident it is."""
-    require_free_space(os.path.dirname(path), size_bytes)
+    require_free_space(str(Path(path).parent), size_bytes)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         for start in range(0, size_bytes, _READ_BYTES):
@@ -74,6 +74,8 @@ def evict(trees: Iterable[str]) -> dict[str, Any]:
     for path in _regular_files(trees):
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue  # removed since it was listed
         except OSError as error:
             unreadable.append(f"{path}: {os.strerror(error.errno or 0)}")
             continue
@@ -88,14 +90,14 @@ def evict(trees: Iterable[str]) -> dict[str, Any]:
     return {"files": files, "bytes": total, "resident_bytes_after": stayed, "unreadable": unreadable}
 
 
-def _regular_files(trees: Iterable[str]) -> Iterator[str]:
+def _regular_files(trees: Iterable[str]) -> Iterator[Path]:
     for tree in trees:
-        if os.path.isfile(tree):
-            yield tree
+        if Path(tree).is_file():
+            yield Path(tree)
         for folder, _, names in os.walk(tree):
             for name in names:
-                path = os.path.join(folder, name)
-                if os.path.isfile(path) and not os.path.islink(path):
+                path = Path(folder, name)
+                if path.is_file() and not path.is_symlink():
                     yield path
 
 

@@ -1,4 +1,4 @@
-"""A probe's scratch file: opened, then unlinked at once, so that no ending of the process (not even SIGKILL) leaves it behind.
+"""A probe's scratch file: opened and unlinked before a byte is written, so that no ending, not even SIGKILL, leaves data behind.
 
 Never overwrites an existing file and never starts on a disk that would be filled by it.
 """
@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 # Brokers and the file system need room beside the probe; a disk filled to the brim also measures slower than it is.
 SPARE_BYTES = 256 * 1024 * 1024
@@ -56,7 +57,7 @@ def probe_file(directory: str, needed_bytes: int, flags: int = 0) -> Iterator[in
             raise ProbeError("no-direct-io", f"{directory}: its file system has no direct I/O (O_DIRECT)") from None
         raise ProbeError("not-writable", f"{directory}: {os.strerror(error.errno or 0)}") from None
     finally:
-        os.unlink(path)
+        Path(path).unlink()
         os.close(named)
     try:
         yield descriptor

@@ -7,6 +7,7 @@ its log's path and its tier (higher tiers are stopped first).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -17,11 +18,11 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 POLL_S = 0.1
+PROBE_EVERY_S = 0.25  # a starting daemon has better things to do than to answer
 PROBE_TIMEOUT_S = 5.0
 OUT_OF_MEMORY = re.compile(
     rb"OutOfMemoryError|OutOfDirectMemoryError|Out of memory|Cannot allocate memory|^Killed$", re.M
@@ -66,7 +67,7 @@ def start(request: dict[str, Any]) -> dict[str, Any]:
     pids = {}
     for spec in request["daemons"]:
         Path(spec["log_path"]).parent.mkdir(parents=True, exist_ok=True)
-        with open(spec["log_path"], "ab") as log:
+        with Path(spec["log_path"]).open("ab") as log:
             try:
                 process = subprocess.Popen(
                     spec["argv"],
@@ -117,7 +118,7 @@ def rss_peak_bytes(pid: int) -> int | None:
 def tells_of_lack_of_memory(log_path: str) -> bool:
     """Whether a log has a line that a process out of memory writes."""
     try:
-        with open(log_path, "rb") as log:
+        with Path(log_path).open("rb") as log:
             return any(OUT_OF_MEMORY.search(line) for line in log)
     except FileNotFoundError:
         return False
@@ -171,10 +172,8 @@ def wait_gone(daemons: dict[str, dict[str, Any]], limit_s: float) -> dict[str, d
 
 def signal_quietly(send: Any, pid: int, number: int) -> None:
     """A process that ended between look and signal is what was wanted."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         send(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def await_ready(request: dict[str, Any]) -> dict[str, Any]:
@@ -192,7 +191,7 @@ def await_ready(request: dict[str, Any]) -> dict[str, Any]:
             waiting = [f"{probe['what']}: {note}" for probe, note in notes if note is not None]
             logs = {name: tail(known[name]["log"]) for name in request["names"]} if pending else {}
             return {"died": {}, "pending": pending, "waiting": waiting, "logs": logs}
-        time.sleep(POLL_S)
+        time.sleep(PROBE_EVERY_S)
 
 
 def probe_note(probe: dict[str, Any]) -> str | None:
@@ -219,33 +218,10 @@ def probe_text(probe: dict[str, Any]) -> str:
         return b"".join(iter(lambda: connection.recv(65536), b"")).decode(errors="replace")
 
 
-def http(request: dict[str, Any]) -> dict[str, Any]:
-    """Performs HTTP requests, up to `parallel` at once, and returns their statuses and bodies in order."""
-    with ThreadPoolExecutor(max_workers=request["parallel"]) as pool:
-        return {"responses": list(pool.map(lambda one: exchange(one, request["timeout_s"]), request["requests"]))}
-
-
-def exchange(one: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-    """One HTTP request; an error status is an answer like any other, no connection is status 0."""
-    body = None if one["body"] is None else one["body"].encode()
-    headers = {"Content-Type": "application/json"} if body is not None else {}
-    try:
-        with HTTP.open(
-            urllib.request.Request(one["url"], data=body, method=one["method"], headers=headers), timeout=timeout_s
-        ) as response:
-            return {"status": response.status, "body": response.read().decode(errors="replace")}
-    except urllib.error.HTTPError as error:
-        if error.code == 307 and error.headers["Location"]:  # urllib follows it for GET only
-            return exchange({**one, "url": error.headers["Location"]}, timeout_s)
-        return {"status": error.code, "body": error.read().decode(errors="replace")}
-    except OSError as error:
-        return {"status": 0, "body": str(error)}
-
-
 def main() -> None:
     """Answers one request."""
     request = json.loads(sys.argv[1])
-    verbs = {"start": start, "states": states, "stop": stop, "tiers": tiers, "await": await_ready, "http": http}
+    verbs = {"start": start, "states": states, "stop": stop, "tiers": tiers, "await": await_ready}
     print(json.dumps(verbs[request["verb"]](request)))
 
 

@@ -6,22 +6,19 @@ so that `stop_everything` ends whatever any system has started, also in another 
 
 from __future__ import annotations
 
-import json
-import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
+from provisioning.agents import ANSWER_TIMEOUT_S, ask, program
 from provisioning.errors import DeploymentError, HostError
 from provisioning.host import Host, on_all
 
-AGENT = Path(__file__).with_name("daemon_agent.py").read_bytes()
+AGENT = program("daemon_agent.py")
 GRACE_S = 20.0
 KILL_WAIT_S = 20.0
 AWAIT_SLICE_S = 2.0  # how late, at most, a host learns that a daemon of another host died
-ANSWER_TIMEOUT_S = 30.0
 LOG_TAIL_CHARACTERS = 1200
 
 
@@ -61,33 +58,6 @@ class Found:
     out_of_memory: bool
 
 
-@dataclass(frozen=True)
-class HttpRequest:
-    """A request to be made on a host; `body` is JSON text."""
-
-    method: str
-    url: str
-    body: str | None = None
-
-
-@dataclass(frozen=True)
-class HttpResponse:
-    """What came back; `status` 0 = no connection, and `body` says why."""
-
-    status: int
-    body: str
-
-
-def command(request: Mapping[str, Any]) -> str:
-    """The command line that has the agent answer `request`."""
-    return f"python3 - {shlex.quote(json.dumps(request))}"
-
-
-def ask(host: Host, request: Mapping[str, Any], *, timeout_s: float = ANSWER_TIMEOUT_S) -> Any:
-    """The agent's answer to one request on one host."""
-    return json.loads(host.run(command(request), timeout_s=timeout_s, stdin=AGENT).stdout)
-
-
 def run_dir(host: Host) -> str:
     """Where the host's pid files are."""
     return f"{host.record.root}/run"
@@ -96,7 +66,7 @@ def run_dir(host: Host) -> str:
 def start(host: Host, daemons: Sequence[Daemon]) -> dict[str, int]:
     """Starts daemons on one host, each in its own session: name -> pid. Raises DeploymentError if one runs already."""
     request = {"verb": "start", "run_dir": run_dir(host), "daemons": [asdict(daemon) for daemon in daemons]}
-    answer = ask(host, request)
+    answer = ask(host, AGENT, request)
     if "error" in answer:
         raise DeploymentError(
             f"{host.name}: can't start {', '.join(daemon.name for daemon in daemons)}: {answer['error']}",
@@ -107,7 +77,7 @@ def start(host: Host, daemons: Sequence[Daemon]) -> dict[str, int]:
 
 def states(host: Host) -> dict[str, Found]:
     """Every daemon that was started on the host and not stopped: name -> what is found of it now."""
-    answer = ask(host, {"verb": "states", "run_dir": run_dir(host)})
+    answer = ask(host, AGENT, {"verb": "states", "run_dir": run_dir(host)})
     return {name: Found(**found) for name, found in answer["daemons"].items()}
 
 
@@ -131,7 +101,7 @@ def stop(
         "grace_s": grace_s,
         "kill_wait_s": KILL_WAIT_S,
     }
-    answer = ask(host, request, timeout_s=grace_s + KILL_WAIT_S + ANSWER_TIMEOUT_S)
+    answer = ask(host, AGENT, request, timeout_s=grace_s + KILL_WAIT_S + ANSWER_TIMEOUT_S)
     if answer["left"]:
         left = ", ".join(f"{name} (pid {pid})" for name, pid in answer["left"].items())
         raise HostError(
@@ -154,7 +124,7 @@ def stop_everything(hosts: Sequence[Host], *, grace_s: float = GRACE_S) -> dict[
 
 
 def _tiers(host: Host) -> set[int]:
-    return set(ask(host, {"verb": "tiers", "run_dir": run_dir(host)})["tiers"])
+    return set(ask(host, AGENT, {"verb": "tiers", "run_dir": run_dir(host)})["tiers"])
 
 
 def await_ready(
@@ -167,7 +137,7 @@ def await_ready(
 ) -> None:
     """Waits until every probe is met on its host (host name -> probes) while all `names` (host name -> daemons) live.
 
-    Raises DeploymentError with host, daemon and the end of its log: at once when a daemon dies, after `limit_s` when a probe stays unmet.
+    Raises DeploymentError with host, daemon and the end of its log: at once when a daemon dies, and after `limit_s`.
     """
     deadline = time.monotonic() + limit_s
     pending: dict[str, list[Any]] = {host.name: [asdict(probe) for probe in probes[host.name]] for host in hosts}
@@ -194,7 +164,7 @@ def _await_slice(host: Host, probes: Sequence[Any], names: Sequence[str], slice_
         "slice_s": slice_s,
     }
     # a host whose probes are all met still answers for its daemons' lives
-    return ask(host, request, timeout_s=slice_s + ANSWER_TIMEOUT_S + len(probes) * 5.0)
+    return ask(host, AGENT, request, timeout_s=slice_s + ANSWER_TIMEOUT_S + len(probes) * 5.0)
 
 
 def _deaths(host: str, logs: Mapping[str, str]) -> str:
@@ -207,17 +177,3 @@ def _lateness(host: str, answer: Mapping[str, Any]) -> str:
     lines = [f"{host}: waiting for {what}" for what in answer["waiting"]]
     lines += [f"{host}: the end of {name}'s log:\n{log[-LOG_TAIL_CHARACTERS:]}" for name, log in answer["logs"].items()]
     return "\n".join(lines)
-
-
-def http(
-    host: Host, requests: Sequence[HttpRequest], *, timeout_s: float = 30.0, parallel: int = 1
-) -> list[HttpResponse]:
-    """Makes HTTP requests on the host (the operator's machine may not reach the daemons), in order of `requests`."""
-    request = {
-        "verb": "http",
-        "requests": [asdict(one) for one in requests],
-        "timeout_s": timeout_s,
-        "parallel": parallel,
-    }
-    answer = ask(host, request, timeout_s=timeout_s * (1 + len(requests) / parallel) + ANSWER_TIMEOUT_S)
-    return [HttpResponse(**one) for one in answer["responses"]]

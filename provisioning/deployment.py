@@ -127,3 +127,6 @@ class SoftwareStore(Protocol):
 
     def deploy(self, name: str, hosts: Sequence[Host]) -> str:
         """Puts the pinned bundle `name` on the hosts where missing; returns its remote directory relative to `root`."""
+
+    def version(self, name: str) -> str:
+        """The version of what `deploy` would bring."""

@@ -22,7 +22,7 @@ class RemoteProcess(Protocol):
     """A remote process held open over its own channel: lines in, lines out. It ends when its standard input closes."""
 
     def send_line(self, line: str) -> None:
-        """Writes one line to its standard input. Raises HostUnreachable if the connection is gone."""
+        """Writes one line to its standard input. Raises HostUnreachable if the connection is gone, HostError if the process is."""
 
     def lines(self) -> Iterator[str]:
         """Its standard output line by line as it comes, without newlines, until it ends. Raises HostUnreachable."""

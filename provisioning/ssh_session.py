@@ -9,41 +9,41 @@ from __future__ import annotations
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Protocol
-
-from provisioning.errors import CommandTimedOut, Completed, HostError, HostUnreachable
 
 READ_BYTES = 4 * 1024 * 1024
 SEND_BYTES = 1024 * 1024
-STDERR_TAIL_BYTES = 64 * 1024
 TICK_S = 0.5  # how often a blocked read looks at its deadline
 LINGER_S = 1.0  # a background child may hold the output open after the command itself has exited
-CLOSE_GRACE_S = 1.0
-SEND_STALL_S = 60.0
 _GROUP_MARK = b"samebox-process-group:"
 
 
-class StatusEvent(Protocol):
-    """Set when the exit status has come or the channel has gone."""
-
-    def is_set(self) -> bool: ...
-    def wait(self, timeout: float | None = None) -> bool: ...
-
-
 class Channel(Protocol):
-    """What is used of an SSH channel; reads return b"" at the end and raise TimeoutError after `settimeout` seconds."""
+    """What is used of an SSH channel; reads return b"" at the end and raise TimeoutError after `settimeout` seconds.
+
+    `status_event` is set when the exit status has come or the channel has gone.
+    """
 
     exit_status: int
-    eof_received: bool
-    status_event: StatusEvent
+    eof_received: int
+    status_event: threading.Event
 
+    def exec_command(self, command: str) -> None: ...
     def settimeout(self, timeout: float | None) -> None: ...
     def recv(self, nbytes: int) -> bytes: ...
     def recv_stderr(self, nbytes: int) -> bytes: ...
     def send(self, s: bytes) -> int: ...
     def shutdown_write(self) -> None: ...
     def close(self) -> None: ...
+
+
+class SessionRefused(Exception):
+    """The server takes no further session on this connection (its MaxSessions)."""
+
+
+class LinkLost(Exception):
+    """The connection has gone or doesn't answer in time."""
 
 
 class DeadlinePassed(Exception):
@@ -73,6 +73,7 @@ class Session:
         self._stderr = bytearray()
         self._stderr_limit_bytes = stderr_limit_bytes
         channel.settimeout(TICK_S)
+        self._feeder: threading.Thread | None = None
         self._stderr_reader = threading.Thread(target=self._read_stderr, name="ssh-stderr", daemon=True)
         self._stderr_reader.start()
 
@@ -102,11 +103,14 @@ class Session:
     def drain(self, stdin: Iterable[bytes] | None, sink: Callable[[bytes], object], deadline: float) -> int:
         """Feeds `stdin`, gives standard output to `sink`, and returns the exit status (-1: ended by a signal)."""
         if stdin is None:
-            self._close_input()
+            self.close_input()
         else:
-            threading.Thread(target=self._feed, args=(stdin, deadline), name="ssh-stdin", daemon=True).start()
+            self._feeder = threading.Thread(target=self._feed, args=(stdin, deadline), name="ssh-stdin", daemon=True)
+            self._feeder.start()
         while piece := self.read(deadline):
             sink(piece)
+        if self.process_group is None:
+            sink(self._head)  # no shell came up: what was printed instead (a disabled account's notice) is the evidence
         return self.exit_status(deadline)
 
     def exit_status(self, deadline: float) -> int:
@@ -130,6 +134,12 @@ class Session:
             if not piece:
                 raise CutOff
             self._head = self._after_mark(piece)
+
+    def end(self) -> None:
+        """Closes the channel and lets go of the input; the remote process is not ended by it."""
+        self.channel.close()
+        if self._feeder is not None:
+            self._feeder.join()
 
     def take_head(self) -> bytes:
         """Output that came together with the process group's number."""
@@ -172,9 +182,9 @@ class Session:
         except (OSError, EOFError, DeadlinePassed):
             return  # the command ended without reading it all (its exit status tells), or its reader sees the deadline
         finally:
-            self._close_input()
+            self.close_input()
 
-    def _close_input(self) -> None:
+    def close_input(self) -> None:
         try:
             self.channel.shutdown_write()
         except (OSError, EOFError):
@@ -193,73 +203,3 @@ class Session:
             self._stderr += piece
             if self._stderr_limit_bytes is not None:
                 del self._stderr[: -self._stderr_limit_bytes]
-
-
-class SshProcess:
-    """A RemoteProcess over a session. `end_group` signals a process group on the same host over another channel."""
-
-    def __init__(self, host: str, command: str, session: Session, end_group: Callable[[int], None]) -> None:
-        self._host = host
-        self._command = command
-        self._session = session
-        self._end_group = end_group
-        self._closed = False
-        self._writing = threading.Lock()
-
-    def send_line(self, line: str) -> None:
-        try:
-            with self._writing:
-                self._session.send(line.encode() + b"\n", time.monotonic() + SEND_STALL_S)
-        except DeadlinePassed:
-            raise HostError(self._host, f"reads no input: {self._command[:400]}") from None
-        except (OSError, EOFError):
-            raise self._gone() from None
-
-    def lines(self) -> Iterator[str]:
-        rest = self._session.take_head()
-        while True:
-            *whole, rest = rest.split(b"\n")
-            for line in whole:
-                yield line.decode(errors="replace")
-            piece = self._session.read(deadline=float("inf"))
-            if not piece:
-                break
-            rest += piece
-        if rest:
-            yield rest.decode(errors="replace")
-        channel = self._session.channel
-        if not channel.eof_received and not self._closed:
-            raise self._gone()
-
-    def wait(self, *, timeout_s: float) -> Completed:
-        try:
-            status = self._session.exit_status(time.monotonic() + timeout_s)
-        except DeadlinePassed:
-            raise CommandTimedOut(self._host, self._command, timeout_s) from None
-        except CutOff:
-            raise self._gone() from None
-        return Completed(self._command, "", self._session.stderr(), status)
-
-    def close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
-        session = self._session
-        session._close_input()
-        if not session.channel.status_event.wait(CLOSE_GRACE_S) and session.process_group is not None:
-            try:
-                self._end_group(session.process_group)
-            except HostError:
-                pass  # unreachable: nothing more can be done from here, and closing never raises
-        try:
-            session.channel.close()
-        except (OSError, EOFError):
-            pass
-
-    def _gone(self) -> HostError:
-        tail = self._session.stderr().strip()[-800:]
-        if self._session.channel.eof_received:
-            return HostError(self._host, f"has ended: {self._command[:400]}\n{tail}".rstrip())
-        return HostUnreachable(
-            self._host, f"the connection was cut while running: {self._command[:400]}\n{tail}".rstrip()
-        )

@@ -30,10 +30,13 @@ from bench.report import Verdicts, make_report
 from bench.results import Results
 from bench.runner import REPORT_STEP, prepare, run_campaign, steps_to_run
 from bench.space import gibibytes, need_of
+from bench.vetted import Vetted, load_vetted, vetted
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.inventory import Inventory
-from provisioning.local.testbed import exclusive
-from provisioning.vetting import Vetting, load_thresholds, load_vetting
+from provisioning.local.lock import exclusive
+from provisioning.vetting import load_thresholds
+
+VETTING_STEP = Step("vetting", 20.0)
 
 campaign_argument = click.argument("campaign_file", metavar="CAMPAIGN", type=click.Path(path_type=Path))
 results_argument = click.argument("results_dir", metavar="RESULTS", type=click.Path(path_type=Path))
@@ -49,7 +52,7 @@ master_option = click.option("--master", default="local[*]", show_default=True, 
 def plan(campaign_file: Path, as_json: bool) -> int:
     """Print a campaign's trials, order, estimated time and bytes on disk. Starts nothing."""
     prepared = prepare(load_campaign(campaign_file), campaign_file, "local")
-    steps = [*steps_to_run(prepared, ()), REPORT_STEP]
+    steps = [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]
     seconds = sum(step.estimate_s for step in steps)
     if as_json:
         trials = [{**trial.to_json(), "bytes": need_of(trial).bytes} for trial in prepared.trials]
@@ -88,7 +91,7 @@ def run(
         inventory = inventory_of(inventory_file)
         prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
         repeat = [f"samebox run {shown(campaign_file)}"]
-        with _reporter(plain, [*steps_to_run(prepared, ()), REPORT_STEP]) as reporter:
+        with _reporter(plain, [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]) as reporter:
             vetting = _vetted(inventory, reporter)
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             verdicts = _report(results, master, reporter)
@@ -111,7 +114,7 @@ def resume(
     with exclusive(TESTBED_STATE):
         inventory = inventory_of(inventory_file)
         prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind)
-        with _reporter(plain, [*steps_to_run(prepared, results.finished()), REPORT_STEP]) as reporter:
+        with _reporter(plain, [VETTING_STEP, *steps_to_run(prepared, results.finished()), REPORT_STEP]) as reporter:
             vetting = _vetted(inventory, reporter)
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=manifest["repeat"])
             verdicts = _report(results, master, reporter)
@@ -171,22 +174,14 @@ def whole_campaign(
     results = _fresh(Results(RESULTS / campaign.name), again=again)
     repeat = [f"samebox campaign {testbed} {shown(campaign_file)}"]
     first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
-    vetting_step = Step("vetting", 20.0)
     with exclusive(TESTBED_STATE):
         local = local_testbed()
-        steps = [first, vetting_step, *steps_to_run(prepared, ()), REPORT_STEP, last]
+        steps = [first, VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP, last]
         with _reporter(plain, steps) as reporter:
             try:
                 reporter.step(first.title)
                 inventory = local.up()
-                reporter.step(vetting_step.title)
-                vetting = vet_testbed(inventory, load_thresholds(None), replace=False, max_replacements=0)
-                if vetting.rejected:
-                    print_vetting(vetting)
-                    raise SameboxError(
-                        f"vetting rejected {', '.join(vetting.rejected)}: the reasons are in the table above.",
-                        next_step="Let the machine come to rest and try again, or look at `samebox vet --help`.",
-                    )
+                vetting = _vetted(inventory, reporter)
                 run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
                 verdicts = _report(results, master, reporter)
             finally:
@@ -233,18 +228,21 @@ def _fresh(results: Results, *, again: bool) -> Results:
     return results
 
 
-def _vetted(inventory: Inventory, reporter: Reporter) -> Vetting:
-    """The stored vetting if it is of these very hosts, else a new one. Raises SameboxError if a host is rejected."""
-    vetting = load_vetting(VETTING_STATE) if VETTING_STATE.exists() else None
-    if vetting is None or not vetting.covers(inventory):
-        reporter.notice("these hosts have not been vetted yet: vetting them now")
-        vetting = vet_testbed(inventory, load_thresholds(None), replace=False, max_replacements=0)
-    if vetting.rejected:
+def _vetted(inventory: Inventory, reporter: Reporter) -> Vetted:
+    """The kept vetting if it is of these very hosts, else a new one. Raises SameboxError if a host is rejected."""
+    reporter.step(VETTING_STEP.title)
+    kept = load_vetted(VETTING_STATE) if VETTING_STATE.exists() else None
+    if kept is None or not kept.covers(inventory):
+        vetting = vet_testbed(inventory, load_thresholds(), reporter.detail, max_replacements=0)
+        if vetting.rejected:
+            print_vetting(vetting)
+        kept = vetted(vetting)
+    if kept.rejected:
         raise SameboxError(
-            f"vetting rejected {', '.join(vetting.rejected)}.",
-            next_step="`samebox vet` shows why; `samebox vet --replace` replaces them.",
+            f"vetting rejected {', '.join(kept.rejected)}.",
+            next_step="Let a busy machine come to rest and try again, or replace them: `samebox vet --replace`.",
         )
-    return vetting
+    return kept
 
 
 def _report(results: Results, master: str, reporter: Reporter) -> Verdicts:

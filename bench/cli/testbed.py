@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -12,10 +12,11 @@ from rich.table import Table
 
 from bench.checkout import TESTBED_STATE, VETTING_STATE
 from bench.cli.options import console, inventory_of, inventory_option, json_option, local_testbed, shown
-from bench.results import write_json
+from bench.vetted import vetted
 from provisioning.errors import InvalidInput
+from provisioning.host import Host
 from provisioning.inventory import Inventory
-from provisioning.local.testbed import exclusive
+from provisioning.local.lock import exclusive
 from provisioning.ssh import connect
 from provisioning.vetting import Thresholds, Vetting, load_thresholds, vet_and_replace
 from provisioning.vetting import vet as vet_hosts
@@ -62,35 +63,43 @@ def vet(
     inventory_file: Path | None, as_json: bool, replace: bool, max_replacements: int, thresholds_file: Path | None
 ) -> int:
     """Probe every host's disks (dd, fsync latency), judge them, and say why. Exits 2 if a host is rejected."""
-    thresholds = load_thresholds(thresholds_file)
+    thresholds = load_thresholds(thresholds_file) if thresholds_file else load_thresholds()
     with exclusive(TESTBED_STATE):
         inventory = inventory_of(inventory_file)
-        vetting = vet_testbed(inventory, thresholds, replace=replace, max_replacements=max_replacements)
+        if replace and inventory_file is not None:
+            raise InvalidInput("--replace works on the testbed that samebox stood up, not on an --inventory of yours.")
+        replacements = max_replacements if replace else 0
+        with console.status("vetting") as status:
+            vetting = vet_testbed(
+                inventory, thresholds, lambda text: status.update(f"vetting: {text}"), max_replacements=replacements
+            )
     if as_json:
-        click.echo(json.dumps(vetting.documents(), indent=1))
+        click.echo(json.dumps({"summary": vetting.summary(), "hosts": vetting.documents()}, indent=1))
     else:
         print_vetting(vetting)
     return 2 if vetting.rejected else 0
 
 
-def vet_testbed(inventory: Inventory, thresholds: Thresholds, *, replace: bool, max_replacements: int) -> Vetting:
-    """Vets, replaces if asked, and keeps the outcome for `samebox run`."""
-    with console.status("vetting: disks") as status:
-        if replace:
-            if inventory.testbed.kind != "local":
-                raise InvalidInput(
-                    f"--replace works on testbeds that samebox stood up, not on {inventory.testbed.kind!r}."
-                )
-            vetting = vet_and_replace(
-                local_testbed(), inventory, thresholds, max_replacements=max_replacements, progress=status.update
+def vet_testbed(
+    inventory: Inventory, thresholds: Thresholds, progress: Callable[[str], None], *, max_replacements: int
+) -> Vetting:
+    """Vets, replaces rejected hosts (0 = none), and keeps the outcome for `samebox run`."""
+
+    def show(done: int, of: int, text: str) -> None:
+        progress(f"{text} ({done}/{of})")
+
+    hosts: Sequence[Host] = connect(inventory)
+    try:
+        if max_replacements:
+            vetting, hosts = vet_and_replace(
+                local_testbed(), hosts, connect, thresholds, max_replacements=max_replacements, progress=show
             )
         else:
-            with ExitStack() as stack:
-                hosts = connect(inventory)
-                for host in hosts:
-                    stack.callback(host.close)
-                vetting = vet_hosts(hosts, thresholds, progress=status.update)
-    write_json(VETTING_STATE, vetting.to_json())
+            vetting = vet_hosts(hosts, thresholds, progress=show)
+    finally:
+        for host in hosts:
+            host.close()
+    vetted(vetting).save(VETTING_STATE)
     return vetting
 
 
@@ -100,9 +109,19 @@ def print_vetting(vetting: Vetting) -> None:
         "host", "disk", "metric", "measured", "expected", "deviation", "rule", "verdict", box=None, header_style="bold"
     )
     for row in vetting.rows():
-        table.add_row(*row[:-1], MARKS.get(row[-1], row[-1]))
+        table.add_row(
+            row.host,
+            row.device,
+            row.metric,
+            row.measured,
+            row.expected,
+            row.deviation,
+            row.rule,
+            MARKS.get(row.verdict, row.verdict),
+        )
     Console(highlight=False).print(table)
     for caveat in vetting.caveats:
         console.print(f"note: {caveat}", markup=False)
     if vetting.rejected:
-        console.print(f"rejected: {', '.join(vetting.rejected)}. Next: samebox vet --replace", markup=False)
+        hint = vetting.stopped or "Next: samebox vet --replace"
+        console.print(f"rejected: {', '.join(vetting.rejected)}. {hint}", markup=False)

@@ -27,12 +27,12 @@ class DriverCounters:
 
     def __init__(self, interface: str) -> None:
         self._interface = interface
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.names = self._read_names()
 
     def _ask(self, request: array.array[int]) -> None:
         address, _ = request.buffer_info()
-        fcntl.ioctl(self._socket, _SIOCETHTOOL, struct.pack("16sP", self._interface.encode(), address))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            fcntl.ioctl(any_socket, _SIOCETHTOOL, struct.pack("16sP", self._interface.encode(), address))
 
     def _read_names(self) -> list[str]:
         count_request = array.array("B", struct.pack("IIQI", _COUNT_OF_STRINGS, 0, 1 << _STATISTICS, 0))
@@ -43,7 +43,9 @@ class DriverCounters:
         request = array.array("B", struct.pack("III", _GET_STRINGS, _STATISTICS, count) + bytes(count * _NAME_BYTES))
         self._ask(request)
         text = request.tobytes()[12:]
-        return [text[at : at + _NAME_BYTES].split(b"\0")[0].decode() for at in range(0, count * _NAME_BYTES, _NAME_BYTES)]
+        return [
+            text[at : at + _NAME_BYTES].split(b"\0")[0].decode() for at in range(0, count * _NAME_BYTES, _NAME_BYTES)
+        ]
 
     def read(self) -> dict[str, int]:
         """Every counter by the driver's name for it."""

@@ -7,6 +7,7 @@ parent is gone, so that a lost connection leaves no sampler behind. A line is {"
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import select
@@ -43,10 +44,12 @@ class Clock:
 class Machine:
     """The counters of the whole machine; what this kernel doesn't offer is left out, never zero."""
 
-    def __init__(self, disks: list[str], proc: Path = Path("/proc"), interfaces: Path = Path("/sys/class/net")) -> None:
+    def __init__(
+        self, disks: list[list[str]], proc: Path = Path("/proc"), interfaces: Path = Path("/sys/class/net")
+    ) -> None:
         self._proc = proc
         self._interfaces = interfaces
-        self._devices = {device_number(path) for path in disks}
+        self._devices = {device_number(device, path) for device, path in disks}
         self._cards: list[DriverCounters] = cards()
 
     def sample(self) -> procfs.Metrics:
@@ -70,15 +73,21 @@ class Machine:
         return [lower.parent.name for lower in self._interfaces.glob("*/lower_*")]
 
 
-def device_number(path: str) -> tuple[int, int]:
-    """(major, minor) of a block device, or of the device that a directory lies on."""
-    found = Path(path).stat()
-    number = found.st_rdev if stat.S_ISBLK(found.st_mode) else found.st_dev
+def device_number(device: str, path: str) -> tuple[int, int]:
+    """(major, minor) of a data disk: of the block device named, or of what the directory lies on where there is no such device."""
+    with contextlib.suppress(OSError):
+        found = Path(device).stat()
+        if stat.S_ISBLK(found.st_mode):
+            return os.major(found.st_rdev), os.minor(found.st_rdev)
+    number = Path(path).stat().st_dev
     return os.major(number), os.minor(number)
 
 
 class Daemons:
-    """The processes that have a pid file; they come and go, and a daemon's CPU time still only grows."""
+    """The processes that have a pid file (lines: pid, kernel start time, ...).
+
+    They come and go; a daemon's CPU time still only grows.
+    """
 
     def __init__(self, run_dir: Path, proc: Path = Path("/proc")) -> None:
         self._run_dir = run_dir
@@ -91,14 +100,16 @@ class Daemons:
         found = {}
         for pid_file in sorted(self._run_dir.glob("*.pid")):
             try:
-                pid = int(pid_file.read_text())
+                pid, started_ticks = (int(line) for line in pid_file.read_text().splitlines()[:2])
                 counters = procfs.process((self._proc / str(pid) / "stat").read_text())
             except (OSError, ValueError):  # stopped, or its pid file is just being written
+                continue
+            if counters.started_ticks != started_ticks:  # another process got the pid of one that ended
                 continue
             name = pid_file.stem
             found[name] = {
                 "rss_bytes": counters.rss_bytes,
-                "cpu_s": self._growing(name, (pid, counters.started_ticks), counters.cpu_s),
+                "cpu_s": self._growing(name, (pid, started_ticks), counters.cpu_s),
                 "threads": counters.threads,
             }
         return found
@@ -109,6 +120,15 @@ class Daemons:
             self._carried_s[name] = self._carried_s.get(name, 0.0) + last[1]
         self._last[name] = (identity, cpu_s)
         return self._carried_s.get(name, 0.0) + cpu_s
+
+
+def line_of(clock: Clock, machine: Machine | None, daemons: Daemons) -> str:
+    """One sample as a line."""
+    time_ns = clock.epoch_ns()
+    sources = daemons.sample()
+    if machine is not None:
+        sources["machine"] = machine.sample()
+    return json.dumps({"time_ns": time_ns, "sources": sources}, separators=(",", ":")) + "\n"
 
 
 def following_tick_ns(tick_ns: int, now_ns: int) -> int:
@@ -130,12 +150,12 @@ def wanted_until(tick_ns: int, parent: int) -> bool:
 
 
 def main() -> int:
-    """See the module docstring. Says "sampling" when the first sample is written."""
+    """See the module docstring. Says "sampling" once the first sample is written."""
     parser = argparse.ArgumentParser(description="Samples this host once a second until standard input closes.")
     parser.add_argument("--root", required=True, type=Path, help="the host's root; pid files are in its run/")
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--machine", action="store_true", help="sample the machine too, not only the daemons")
-    parser.add_argument("--disk", action="append", default=[], help="a data disk: its device, or a directory on it")
+    parser.add_argument("--disk", nargs=2, action="append", default=[], metavar=("DEVICE", "DIRECTORY"))
     options = parser.parse_args()
 
     parent = os.getppid()
@@ -144,18 +164,11 @@ def main() -> int:
     daemons = Daemons(options.root / "run")
     tick_ns = time.monotonic_ns()
     with options.out.open("w", buffering=1) as out:
-        while True:
-            time_ns = clock.epoch_ns()
-            sources = daemons.sample()
-            if machine is not None:
-                sources["machine"] = machine.sample()
-            out.write(json.dumps({"time_ns": time_ns, "sources": sources}, separators=(",", ":")) + "\n")
-            if sys.stdout is not None:
-                print("sampling", flush=True)
-                sys.stdout = None  # type: ignore[assignment]
-            tick_ns = following_tick_ns(tick_ns, time.monotonic_ns())
-            if not wanted_until(tick_ns, parent):
-                return 0
+        out.write(line_of(clock, machine, daemons))
+        print("sampling", flush=True)
+        while wanted_until(tick_ns := following_tick_ns(tick_ns, time.monotonic_ns()), parent):
+            out.write(line_of(clock, machine, daemons))
+    return 0
 
 
 if __name__ == "__main__":

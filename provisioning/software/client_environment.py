@@ -172,9 +172,9 @@ def _pip_download(interpreter: Interpreter, lock_file: Path, target: Path) -> No
 def _install(host: Host, incoming: str, executable: str) -> None:
     quoted, python = shlex.quote(incoming), shlex.quote(executable)
     # A wheel of pip is a zip that Python can run: neither pip nor ensurepip nor venv need to be on the host.
+    pip = f"{python} -I $(echo wheels/pip-*.whl)/pip --isolated --disable-pip-version-check --no-cache-dir --no-input"
     host.run(
-        f"cd {quoted} && {python} -I "$(echo wheels/pip-*.whl)/pip" --isolated install --quiet --no-input --no-index --find-links wheels "
-        "--no-deps --no-cache-dir --disable-pip-version-check --no-warn-script-location --root-user-action=ignore "
-        "--require-hashes --target site -r requirements.lock && rm -rf wheels",
+        f"cd {quoted} && {pip} install --quiet --no-index --find-links wheels --no-deps --require-hashes "
+        "--no-warn-script-location --root-user-action=ignore --target site -r requirements.lock && rm -rf wheels",
         timeout_s=INSTALL_TIMEOUT_S,
     )

@@ -62,8 +62,8 @@ class Bundle:
 
 def user_cache() -> Path:
     """Where samebox keeps what can be had again: `$XDG_CACHE_HOME/samebox`, by default ~/.cache/samebox."""
-    configured = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(configured) if configured else Path.home() / ".cache") / "samebox"
+    configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (configured if configured.is_absolute() else Path.home() / ".cache") / "samebox"
 
 
 def bundles(folder: Path = Path(__file__).parent) -> dict[str, Bundle]:

@@ -15,9 +15,7 @@ from provisioning.vetting.probes import Pair
 from provisioning.vetting.thresholds import Profile
 
 
-def machine_pairs(
-    hosts: Sequence[Host], boot_ids: Mapping[str, str]
-) -> list[tuple[Host, Host]]:
+def machine_pairs(hosts: Sequence[Host], boot_ids: Mapping[str, str]) -> list[tuple[Host, Host]]:
     """(client, broker) of every pair of machines, once."""
     pairs: dict[tuple[str, str], tuple[Host, Host]] = {}
     for client in (host for host in hosts if host.record.role == "client"):
@@ -29,7 +27,7 @@ def machine_pairs(
 def take_pairs(
     pairs: Sequence[tuple[Host, Host]],
     boot_ids: Mapping[str, str],
-    profile: Profile,
+    profile_of: Callable[[Host], Profile],
     *,
     progress: Callable[[str], None],
 ) -> tuple[Pair, ...]:
@@ -39,7 +37,7 @@ def take_pairs(
         progress(f"network {client.name} to {broker.name}")
         machines = (boot_ids[client.name], boot_ids[broker.name])
         try:
-            result = _measure(client, broker, profile)
+            result = _measure(client, broker, profile_of(client))
         except ProbeFailed as error:
             taken.append(Pair(client.name, broker.name, machines, None, error.reason))
         else:

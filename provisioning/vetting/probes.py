@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from provisioning.disk_checks import ProbeFailed, install_checks, run_check
@@ -21,6 +21,7 @@ from provisioning.vetting.thresholds import Profile
 
 Progress = Callable[[int, int, str], None]  # (steps done, of, what comes next)
 DeviceKey = tuple[str, str]  # boot id, device number
+_SLOWEST_FSYNC_S = 0.05  # of a deadline, judges nothing
 _STARTUP_S = 60.0  # allowance of a deadline for starting Python on a busy host
 
 
@@ -80,20 +81,25 @@ class Target:
     hosts: tuple[HostRecord, ...]
 
 
-def find_targets(hosts: Sequence[Host], profile_of: Callable[[HostRecord], Profile]) -> tuple[Target, ...]:
-    """What is to be probed, each device once; pushes the probes to all hosts first."""
+def find_targets(
+    hosts: Sequence[Host], profile_of: Callable[[HostRecord], Profile]
+) -> tuple[tuple[Target, ...], dict[str, str]]:
+    """What is to be probed, each device once, and every host's boot id; pushes the probes to all hosts first."""
 
     def look(host: Host) -> list[tuple[str, str, dict[str, Any]]]:
         install_checks(host)
-        wanted = [("disk", data_dir.path) for data_dir in host.record.data_dirs]
-        if host.record.role == "client":
-            wanted.append(("client", host.record.root))
-        return [(kind, path, run_check(host, "device", path)) for kind, path in wanted]
+        wanted = [("client" if host.record.role == "client" else "root", host.record.root)]
+        wanted += [("disk", data_dir.path) for data_dir in host.record.data_dirs]
+        devices = run_check(host, "device", *(path for _, path in wanted))["devices"]
+        return [(kind, path, facts) for (kind, path), facts in zip(wanted, devices, strict=True)]
 
     found = on_all("reading device facts", hosts, look)
+    boot_ids = {name: str(seen[0][2]["boot_id"]) for name, seen in found.items()}
     targets: dict[tuple[str, DeviceKey], Target] = {}
     for host in hosts:
         for kind, directory, facts in found[host.name]:
+            if kind == "root":
+                continue  # asked for the boot id only
             key = (facts["boot_id"], facts["device_number"])
             before = targets.get((kind, key))
             if before is None:
@@ -101,15 +107,16 @@ def find_targets(hosts: Sequence[Host], profile_of: Callable[[HostRecord], Profi
                     kind, key, host, directory, facts, profile_of(host.record), hosts=(host.record,)
                 )
             elif host.record not in before.hosts:
-                shared = (*before.hosts, host.record)
-                targets[kind, key] = Target(
-                    kind, key, before.through, before.directory, before.facts, before.profile, shared
-                )
-    return tuple(targets.values())
+                targets[kind, key] = replace(before, hosts=(*before.hosts, host.record))
+    return tuple(targets.values()), boot_ids
 
 
 def take_series(
-    targets: Sequence[Target], *, progress: Progress, steps: tuple[int, int], sleep: Callable[[float], None] = time.sleep
+    targets: Sequence[Target],
+    *,
+    progress: Progress,
+    steps: tuple[int, int],
+    sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Series, ...]:
     """All rounds on all targets. `steps` are (done before, of all) for `progress`."""
     if not targets:
@@ -128,7 +135,7 @@ def take_series(
         taken = on_all(
             "probing",
             list(through.values()),
-            lambda host: {number: _take_round(targets[number]) for number in by_host[host.name]},
+            lambda host: _take_round({number: targets[number] for number in by_host[host.name]}),
         )
         rounds.append({number: repeat for some in taken.values() for number, repeat in some.items()})
     return tuple(
@@ -145,22 +152,38 @@ def take_series(
     )
 
 
-def _take_round(target: Target) -> Repeat:
-    """Idleness first (a probe would make the host busy), then the probes of the target's kind."""
+def _take_round(targets: Mapping[int, Target]) -> dict[int, Repeat]:
+    """One round on one machine. Idleness first and once: a probe would make the machine busy."""
+    results: dict[str, dict[str, Any]] = {}
+    errors: dict[str, str] = {}
+    first = next(iter(targets.values()))
+    _take(first, "idle", ("--seconds", first.profile.idle_s), results, errors)
+    return {number: _probe(target, results, errors) for number, target in targets.items()}
+
+
+def _probe(target: Target, idle: Mapping[str, dict[str, Any]], idle_errors: Mapping[str, str]) -> Repeat:
     profile, started_ns = target.profile, time.time_ns()
-    wanted: dict[str, tuple[str | int | float, ...]] = {"idle": ("--seconds", profile.idle_s)}
+    results, errors = dict(idle), dict(idle_errors)
     if target.kind == "disk":
-        wanted["throughput"] = (target.directory, "--bytes", profile.throughput_bytes)
-        wanted["fsync"] = (target.directory, "--count", profile.fsync_count)
+        _take(target, "throughput", (target.directory, "--bytes", profile.throughput_bytes), results, errors)
+        _take(target, "fsync", (target.directory, "--count", profile.fsync_count), results, errors)
     else:
-        wanted["records"] = (target.directory, "--bytes", profile.records_bytes)
-        wanted["cpu"] = ("--seconds", profile.cpu_s)
-    deadline_s = _STARTUP_S + profile.idle_s + profile.cpu_s + profile.fsync_count * 0.05
-    deadline_s += 2 * max(profile.throughput_bytes, profile.records_bytes) / profile.slowest_bytes_per_s
-    results, errors = {}, {}
-    for probe, arguments in wanted.items():
-        try:
-            results[probe] = run_check(target.through, probe, *arguments, timeout_s=deadline_s)
-        except ProbeFailed as error:
-            errors[probe] = error.reason
+        _take(target, "records", (target.directory, "--bytes", profile.records_bytes), results, errors)
+        _take(target, "cpu", ("--seconds", profile.cpu_s), results, errors)
     return Repeat(started_ns, results, errors)
+
+
+def _take(
+    target: Target,
+    probe: str,
+    arguments: tuple[str | int | float, ...],
+    results: dict[str, dict[str, Any]],
+    errors: dict[str, str],
+) -> None:
+    profile = target.profile
+    deadline_s = _STARTUP_S + profile.idle_s + profile.cpu_s + profile.fsync_count * _SLOWEST_FSYNC_S
+    deadline_s += 2 * max(profile.throughput_bytes, profile.records_bytes) / profile.slowest_bytes_per_s
+    try:
+        results[probe] = run_check(target.through, probe, *arguments, timeout_s=deadline_s)
+    except ProbeFailed as error:
+        errors[probe] = error.reason

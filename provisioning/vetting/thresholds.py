@@ -149,7 +149,9 @@ def load_thresholds(path: Path = DEFAULT_THRESHOLDS) -> Thresholds:
     """Reads a thresholds file. Raises InvalidInput naming file and key."""
     thresholds = parse_document(Thresholds, path, schema=THRESHOLDS_SCHEMA)
     if "default" not in thresholds.instances:
-        raise InvalidInput(f"{path}: key 'instances.default' is missing: it holds the profile of unlisted instance types.")
+        raise InvalidInput(
+            f"{path}: key 'instances.default' is missing: it holds the profile of unlisted instance types."
+        )
     for name, instance in thresholds.instances.items():
         if instance.profile not in thresholds.profiles:
             raise InvalidInput(

@@ -95,7 +95,9 @@ def named_systems(source: str) -> set[str]:
     docstrings = {
         id(node.body[0].value)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body and isinstance(node.body[0], ast.Expr)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
     }
     words: list[str] = []
     for node in ast.walk(tree):
@@ -157,7 +159,9 @@ def test_no_kitchen_sink() -> None:
 
 def test_no_machine_of_ours_in_the_repo() -> None:
     """No absolute path of a developer's machine and no package registry's host stands in a tracked file."""
-    forbidden = re.compile(r"/(work|root|home)/[a-z]|files\.pythonhosted|repo1?\.maven|deb\.debian\.org|registry\.npmjs")
+    forbidden = re.compile(
+        r"/(work|root|home)/[a-z]|files\.pythonhosted|repo1?\.maven|deb\.debian\.org|registry\.npmjs"
+    )
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     for name in tracked:
         path = ROOT / name

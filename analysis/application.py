@@ -1,0 +1,115 @@
+"""The report job: results folder in, report folder out. It changes nothing in the results but their report/ folder.
+
+1. read the documents and refuse what isn't known
+2. aggregate the rows on Spark
+3. judge every trial, count outcomes, compare
+4. draw, write aside, rename
+
+Exit code 0: a report was written, whatever it says; 1: it wasn't.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from analysis.answer import answer
+from analysis.campaign import Campaign, read_campaign
+from analysis.checks import judge
+from analysis.comparison import compare, count_outcomes, excluded_trials
+from analysis.curve_figure import curve_drawings
+from analysis.drawing import Drawing
+from analysis.errors import AnalysisError
+from analysis.gather import gather
+from analysis.load import load_records
+from analysis.metrics import measurements
+from analysis.outputs import write_outputs
+from analysis.page import render_page
+from analysis.pipeline import Aggregates, aggregate
+from analysis.report import Results, report_document
+from analysis.session import start_session
+from analysis.storage import Storage
+from analysis.time_figure import TrialSeconds, shared_limits_ms, trial_drawing
+
+
+def run(arguments: Sequence[str], scratch: Path) -> int:
+    """Parses the arguments and makes the report; the only place that prints or turns an error into an exit code."""
+    parser = argparse.ArgumentParser(prog="job.py", description="Turns a campaign's results into its report.")
+    parser.add_argument(
+        "results", help="results folder: a path, or any URI that Spark reads (s3://bucket/results/demo)"
+    )
+    parser.add_argument("--out", help="folder of the report; default: report/ inside the results folder")
+    options = parser.parse_args(arguments)
+    results = str(options.results).rstrip("/")
+    started_s = time.monotonic()
+    spark = start_session("samebox report")
+    try:
+        make_report(
+            spark,
+            results,
+            out=options.out or f"{results}/report",
+            scratch=scratch,
+            progress=lambda step: print(f"{time.monotonic() - started_s:6.1f} s  {step}", flush=True),
+        )
+    except AnalysisError as error:
+        print(f"error: {error}", file=sys.stderr)
+        if error.next_step:
+            print(f"next: {error.next_step}", file=sys.stderr)
+        return 1
+    finally:
+        spark.stop()
+    return 0
+
+
+def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, progress: Callable[[str], None]) -> None:
+    """Reads `results`, writes the report to `out`; `scratch` is an empty local folder."""
+    storage = Storage(spark)
+    progress(f"reading {results}")
+    campaign = read_campaign(storage, results)
+    aggregates = aggregate(spark, campaign, load_records(spark, storage, campaign), progress)
+    progress("checks and comparison")
+    found = conclude(campaign, aggregates)
+    progress("figures")
+    curves, times = draw(found, aggregates)
+    report = report_document(found)
+    folder = scratch / "report"
+    folder.mkdir()
+    write_outputs(folder, page=render_page(report, curves, times), report=report, drawings=[*curves, *times])
+    storage.publish(folder, out)
+    progress(f"report: {out}/index.html")
+
+
+def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
+    """Everything that follows from the aggregates: verdicts, outcomes, exclusions, comparisons, the answer."""
+    trials = gather(campaign, aggregates)
+    checks = judge(trials, campaign.manifest["checks"])
+    measured = [measurement for evidence in trials for measurement in measurements(evidence)]
+    outcomes, excluded = count_outcomes(trials, checks), excluded_trials(trials, checks)
+    comparisons = compare(trials, checks, measured)
+    return Results(
+        campaign=campaign,
+        trials=trials,
+        checks=checks,
+        measured=measured,
+        outcomes=outcomes,
+        excluded=excluded,
+        comparisons=comparisons,
+        answer=answer(campaign, comparisons, outcomes, excluded),
+    )
+
+
+def draw(found: Results, aggregates: Aggregates) -> tuple[list[Drawing], list[Drawing]]:
+    """Percentile curves per cell, and every trial over time with one latency axis per cell."""
+    systems = list(dict.fromkeys(evidence.trial.system for evidence in found.trials))
+    seconds = [TrialSeconds(evidence.trial, aggregates) for evidence in found.trials]
+    limits = {
+        cell: shared_limits_ms([one for one in seconds if one.trial.cell == cell])
+        for cell in {one.trial.cell for one in seconds}
+    }
+    times = [trial_drawing(one, limits[one.trial.cell]) for one in seconds]
+    return curve_drawings(found.trials, systems), [drawing for drawing in times if drawing]

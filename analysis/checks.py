@@ -1,0 +1,91 @@
+"""Turns declared checks into verdicts: one rule per check, from an explicit registry. A rule that crashes is unknown, never valid.
+
+The rules are in validity_rules.py and outcome_rules.py; bounds come from the manifest, where they were declared before the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from analysis import outcome_rules, validity_rules
+from analysis.evidence import Evidence
+from analysis.finding import Finding, Missing
+
+Rule = Callable[[Evidence, Mapping[str, Any]], Finding]
+
+RULES: Mapping[str, Rule] = {
+    "send-delay": validity_rules.send_delay,
+    "settings": validity_rules.settings,
+    "cold-caches": validity_rules.cold_caches,
+    "steal": validity_rules.steal,
+    "clock": validity_rules.clock,
+    "client-cpu": validity_rules.client_cpu,
+    "hosts-kept": validity_rules.hosts_kept,
+    "same-boot": validity_rules.same_boot,
+    "rows-complete": validity_rules.rows_complete,
+    "independent-count": validity_rules.independent_count,
+    "offered-rate": outcome_rules.offered_rate,
+    "no-loss": outcome_rules.no_loss,
+    "no-duplicates": outcome_rules.no_duplicates,
+    "order": outcome_rules.order,
+    "brokers-kept": outcome_rules.brokers_kept,
+    "replicas": outcome_rules.replicas,
+    "kept-answering": outcome_rules.kept_answering,
+}
+VALIDITY, OUTCOME = "validity", "outcome"
+VALID, WARN, INVALID, UNKNOWN = "valid", "warn", "invalid", "unknown"
+MET, NOT_MET = "met", "not met"
+WORST_FIRST = (INVALID, UNKNOWN, WARN, VALID)
+EXCLUDED = (INVALID, UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One verdict on one trial, as report/checks.json holds it."""
+
+    trial: str
+    check: str
+    axis: str
+    verdict: str
+    sentence: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+def judge(
+    trials: Iterable[Evidence], declared: Sequence[Mapping[str, Any]], rules: Mapping[str, Rule] = RULES
+) -> list[Check]:
+    """Every declared check on every trial, in the order declared."""
+    return [_judge_one(evidence, declaration, rules) for evidence in trials for declaration in declared]
+
+
+def validity_of(checks: Iterable[Check], trial: str) -> str:
+    """A trial's validity: the worst of its verdicts. Without any check nothing is known."""
+    verdicts = {check.verdict for check in checks if check.trial == trial and check.axis == VALIDITY}
+    return next((verdict for verdict in WORST_FIRST if verdict in verdicts), UNKNOWN)
+
+
+def _judge_one(evidence: Evidence, declaration: Mapping[str, Any], rules: Mapping[str, Rule]) -> Check:
+    name, axis, trial = str(declaration["check"]), str(declaration["axis"]), evidence.trial.name
+    rule = rules.get(name)
+    if rule is None:
+        return Check(trial, name, axis, UNKNOWN, "This version of samebox has no rule of this name.")
+    try:
+        finding = rule(evidence, declaration.get("bounds") or {})
+    except Missing as missing:
+        return Check(trial, name, axis, UNKNOWN, f"{missing}")
+    except KeyError as key:
+        return Check(trial, name, axis, UNKNOWN, f"What the rule needs is not recorded: {key}.")
+    except Exception as error:  # whatever a rule trips over, its trial isn't shown to be sound
+        return Check(trial, name, axis, UNKNOWN, f"The rule failed: {type(error).__name__}: {error}.")
+    verdict = _verdict(finding.passed, axis, str(declaration.get("on_failure", "")))
+    return Check(trial, name, axis, verdict, finding.sentence, finding.evidence)
+
+
+def _verdict(passed: bool, axis: str, on_failure: str) -> str:
+    if axis == OUTCOME:
+        return MET if passed else NOT_MET
+    if passed:
+        return VALID
+    return WARN if on_failure == WARN else INVALID

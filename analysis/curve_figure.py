@@ -1,0 +1,84 @@
+"""Percentile curves: how much of the traffic was how slow, one line per trial. Every point is an exact percentile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from analysis.comparison import Cell
+from analysis.drawing import LINE_STYLES, MARKERS, Drawing, plain_log_axis, style, svg_of, system_colours
+from analysis.evidence import Evidence
+from analysis.latencies import END_TO_END, PUBLISH, RESPONSE
+from analysis.metrics import is_withheld
+from analysis.percentiles import MAXIMUM, MILLION, quantile_name
+
+CURVES = {
+    RESPONSE: ("Response latency", "from the intended send to the acknowledgement"),
+    PUBLISH: ("Publish latency", "from the actual send to the acknowledgement"),
+    END_TO_END: ("End-to-end latency", "from the intended send to the consumer"),
+}
+_TICKS = (500_000, 900_000, 990_000, 999_000, 999_900, 999_990)
+_NS_PER_MS = 1e6
+_LOWEST_PPM = 100_000
+
+
+def curve_drawings(trials: Sequence[Evidence], colours: Sequence[str]) -> list[Drawing]:
+    """One drawing per cell and latency; `colours`: the systems, in their fixed order."""
+    cells = dict.fromkeys(evidence.trial.cell for evidence in trials)
+    found = (
+        _draw([evidence for evidence in trials if evidence.trial.cell == cell], cell, metric, colours)
+        for cell in cells
+        for metric in CURVES
+    )
+    return [drawing for drawing in found if drawing.rows]
+
+
+def _draw(trials: Sequence[Evidence], cell: Cell, metric: str, systems: Sequence[str]) -> Drawing:
+    workload, level = cell
+    title, meaning = CURVES[metric]
+    name = f"percentiles-{workload}-l{level}-{metric.replace('_', '-')}"
+    rows: list[tuple[str, str, int, str, str, float]] = []
+    colours = system_colours(systems)
+    with style(name):
+        figure = Figure(figsize=(7.6, 3.7))
+        axes = figure.add_subplot()
+        highest_ppm = _TICKS[0]
+        for evidence in trials:
+            for subscription, points in _points(evidence, metric).items():
+                trial = evidence.trial
+                order = list(systems).index(trial.system)
+                axes.plot(
+                    [MILLION / (MILLION - ppm) for ppm, _ in points],
+                    [value for _, value in points],
+                    color=colours[trial.system],
+                    linestyle=LINE_STYLES[(trial.block - 1) % len(LINE_STYLES)],
+                    marker=MARKERS[order % len(MARKERS)],
+                    label=f"{trial.system}, block {trial.block}" + (f", {subscription}" if subscription else ""),
+                )
+                highest_ppm = max(highest_ppm, points[-1][0])
+                named = (trial.name, trial.system, trial.block, subscription)
+                rows += [(*named, quantile_name(ppm), value) for ppm, value in points]
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        ticks = [ppm for ppm in _TICKS if ppm <= highest_ppm]
+        axes.set_xticks([MILLION / (MILLION - ppm) for ppm in ticks], [quantile_name(ppm)[1:] for ppm in ticks])
+        axes.set_xticks([], minor=True)
+        plain_log_axis(axes.yaxis)
+        axes.set_xlabel("percentile of messages")
+        axes.set_ylabel(f"{title.lower()} (ms)")
+        if rows:
+            axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
+        svg = svg_of(figure, f"{title} by percentile, {workload}, level {level}") if rows else ""
+    note = f"{title}: {meaning}. Measure phase; a curve ends where fewer than ten messages lie beyond."
+    return Drawing(name, title, note, svg, ("trial", "system", "block", "subscription", "percentile", "ms"), rows)
+
+
+def _points(evidence: Evidence, metric: str) -> dict[str, list[tuple[int, float]]]:
+    points: dict[str, list[tuple[int, float]]] = {}
+    for found in evidence.percentiles:
+        drawn = found.metric == metric and _LOWEST_PPM <= found.quantile_ppm < MAXIMUM and (found.value_ns or 0) > 0
+        if drawn and found.value_ns is not None and not is_withheld(evidence, found):
+            points.setdefault(found.subscription, []).append((found.quantile_ppm, found.value_ns / _NS_PER_MS))
+    several = len(points) > 1
+    return {name if several else "": values for name, values in points.items()}

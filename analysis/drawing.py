@@ -1,0 +1,97 @@
+"""How every figure looks, and how it becomes one inlined SVG. It draws no particular figure.
+
+Colours are Okabe and Ito's, told apart by colour-blind readers; line styles and markers tell the same things in print.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+BLACK, GREY = "#222222", "#6b7280"
+SYSTEM_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+PART_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00")
+LINE_STYLES = ("-", "--", ":", "-.")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+WARMUP_SHADE = "#e5e7eb"
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",  # text stays text: searchable, and in the page's own font
+    "font.family": "sans-serif",
+    "font.size": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": BLACK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e5e7eb",
+    "grid.linewidth": 0.7,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": BLACK,
+    "ytick.labelcolor": BLACK,
+    "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 3.5,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A finished figure: its SVG, and its data as rows under `columns`, written to data/<name>.csv."""
+
+    name: str
+    title: str
+    note: str
+    svg: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+
+
+def style(name: str) -> Any:
+    """The context in which a figure is drawn; the name makes its element ids its own, and the same in every run."""
+    return rc_context({**_STYLE, "svg.hashsalt": name})
+
+
+def svg_of(figure: Figure, title: str) -> str:
+    """The figure as an <svg> element that scales with the page."""
+    buffer = io.StringIO()
+    metadata: Mapping[str, None] = {"Date": None, "Creator": None, "Format": None, "Type": None}
+    figure.savefig(buffer, format="svg", metadata=metadata, bbox_inches="tight", pad_inches=0.05)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'<g id="[^"]*"', "<g", text)  # never referred to, and not unique over several figures
+    text = re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2)
+    text = text.replace("<svg", '<svg role="img"', 1)
+    return re.sub(r"(<svg[^>]*>)", lambda match: f"{match[1]}<title>{escape(title)}</title>", text, count=1)
+
+
+def plain_log_axis(axis: Any) -> None:
+    """Labels a logarithmic axis 0.1, 1, 10, 100 instead of powers."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def shade_warmup(axes: Axes, end_s: float) -> None:
+    """Marks the part of a time axis that doesn't count."""
+    if end_s > 0:
+        axes.axvspan(0, end_s, color=WARMUP_SHADE, zorder=0, lw=0)
+
+
+def system_colours(systems: Sequence[str]) -> dict[str, str]:
+    """One colour per system, in the order they are first named."""
+    return {name: SYSTEM_COLOURS[n % len(SYSTEM_COLOURS)] for n, name in enumerate(dict.fromkeys(systems))}

@@ -1,0 +1,72 @@
+"""Numbers as people read them: three significant digits, units, times. It rounds for display only; files keep full precision."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+_BYTES = ("B", "kB", "MB", "GB", "TB")
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, thousands separated, never an exponent."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{min(digits, 6)}f}"
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A value in the unit people expect: bytes scaled, shares as per cent, counts whole."""
+    if value is None:
+        return "–"
+    if unit == "bytes":
+        return size(value)
+    if unit == "share":
+        return f"{number(value * 100)} %"
+    if unit in ("messages", "steps"):
+        return f"{value:,.0f}"
+    return f"{number(value)} {'µs' if unit == 'us' else unit}"
+
+
+def size(value: float | None) -> str:
+    """Bytes with a decimal unit."""
+    if value is None:
+        return "–"
+    scaled, step = float(value), 0
+    while abs(scaled) >= 1000 and step < len(_BYTES) - 1:
+        scaled, step = scaled / 1000, step + 1
+    return f"{number(scaled)} {_BYTES[step]}"
+
+
+def ratio(value: float) -> str:
+    """A ratio of two systems."""
+    return f"{number(value)}×"
+
+
+def moment(time_ns: int | None) -> str:
+    """A time as UTC to the second."""
+    return "–" if not time_ns else datetime.fromtimestamp(time_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def words(metric: str) -> str:
+    """A metric's name as words: publish_latency_p99 -> publish latency p99."""
+    return metric.replace("_", " ")
+
+
+def plain(value: Any) -> str:
+    """Any recorded value in a table cell."""
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(plain(inner) for inner in value) or "none"
+    return str(value)

@@ -1,0 +1,123 @@
+"""Sorts the campaign's aggregates by trial into Evidence. It adds up; it doesn't judge or compare."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from analysis.campaign import Campaign, Trial
+from analysis.evidence import Counts, DaemonUse, Evidence, MachineUse
+from analysis.pipeline import Aggregates
+from analysis.schema import MEASURE
+from analysis.telemetry import CPU_MODES, MACHINE
+
+
+def gather(campaign: Campaign, aggregates: Aggregates) -> list[Evidence]:
+    """One Evidence per trial, in the order the trials ran."""
+    telemetry = _by_trial(aggregates.telemetry_measured)
+    acknowledged, received = _by_trial(aggregates.acknowledged), _by_trial(aggregates.received)
+    return [
+        _evidence(
+            campaign,
+            aggregates,
+            trial,
+            counts=_counts(acknowledged[trial.name], received[trial.name], telemetry[trial.name]),
+            telemetry=telemetry[trial.name],
+        )
+        for trial in campaign.trials
+    ]
+
+
+def _by_trial(rows: Sequence[Any]) -> defaultdict[str, list[Any]]:
+    found: defaultdict[str, list[Any]] = defaultdict(list)
+    for row in rows:
+        found[row["trial"]].append(row)
+    return found
+
+
+def _evidence(
+    campaign: Campaign, aggregates: Aggregates, trial: Trial, *, counts: Counts, telemetry: Sequence[Any]
+) -> Evidence:
+    return Evidence(
+        trial=trial,
+        block=campaign.block(trial.block),
+        counts=counts,
+        percentiles=tuple(found for found in aggregates.percentiles if found.trial == trial.name),
+        deliveries=tuple(found for found in aggregates.deliveries if found.trial == trial.name),
+        orderings=tuple(found for found in aggregates.orderings if found.trial == trial.name),
+        machines=tuple(_machines(telemetry)),
+        daemons=tuple(_daemons(telemetry)),
+    )
+
+
+def _counts(own: Sequence[Any], received: Sequence[Any], telemetry: Sequence[Any]) -> Counts:
+    in_window: dict[str, int] = {}
+    for row in received:
+        in_window[row["subscription"]] = in_window.get(row["subscription"], 0) + row["received_in_window"]
+
+    def total(column: str) -> int:
+        return sum(int(row[column]) for row in own)
+
+    def measured(column: str) -> int:
+        return sum(int(row[column]) for row in own if row["phase"] == MEASURE)
+
+    return Counts(
+        scheduled=total("scheduled"),
+        sent=total("sent"),
+        acknowledged=total("acknowledged"),
+        sent_unacknowledged=total("sent_unacknowledged"),
+        errors=total("errors"),
+        scheduled_in_measure=measured("scheduled"),
+        acknowledged_in_measure=measured("acknowledged"),
+        acknowledged_in_window=total("acknowledged_in_window"),
+        received_in_window=in_window,
+        rows={
+            "produced": total("scheduled"),
+            "consumed": sum(row["received"] for row in received),
+            "hosts": sum(row["rows"] for row in telemetry),
+        },
+        per_producer=_per_producer(own),
+    )
+
+
+def _per_producer(rows: Sequence[Any]) -> dict[int, tuple[int, int]]:
+    found: dict[int, tuple[int, int]] = {}
+    for row in rows:
+        count, highest = found.get(row["producer"], (0, -1))
+        found[row["producer"]] = (count + row["scheduled"], max(highest, row["highest_sequence"]))
+    return found
+
+
+def _machines(rows: Sequence[Any]) -> list[MachineUse]:
+    found = []
+    for host in dict.fromkeys(sorted(row["host"] for row in rows if row["source"] == MACHINE)):
+        by_metric = {row["metric"]: row for row in rows if row["source"] == MACHINE and row["host"] == host}
+        seconds = {
+            mode: _value(by_metric, f"cpu_{mode}_s", "growth") for mode in CPU_MODES if f"cpu_{mode}_s" in by_metric
+        }
+        known = {mode: value for mode, value in seconds.items() if value is not None}
+        total = sum(known.values())
+        found.append(
+            MachineUse(
+                host=host,
+                cpu_shares={mode: value / total for mode, value in known.items()} if total > 0 else {},
+                disk_written_bytes=_value(by_metric, "disk_written_bytes", "growth"),
+                dirty_highest_bytes=_value(by_metric, "dirty_bytes", "highest"),
+            )
+        )
+    return found
+
+
+def _daemons(rows: Sequence[Any]) -> list[DaemonUse]:
+    names = dict.fromkeys(sorted((row["host"], row["source"]) for row in rows if row["source"] != MACHINE))
+    found = []
+    for host, daemon in names:
+        own = {row["metric"]: row for row in rows if (row["host"], row["source"]) == (host, daemon)}
+        found.append(DaemonUse(host, daemon, _value(own, "rss_bytes", "highest"), _value(own, "cpu_s", "growth")))
+    return found
+
+
+def _value(rows: Mapping[str, Any], metric: str, column: str) -> float | None:
+    row = rows.get(metric)
+    return None if row is None or row[column] is None else float(row[column])

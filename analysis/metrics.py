@@ -1,0 +1,127 @@
+"""Every metric of a trial's summary: name, unit, value. docs/metrics.md is its dictionary. It decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from analysis.evidence import Evidence
+from analysis.latencies import END_TO_END
+from analysis.percentiles import TABLE_QUANTILES, Percentile, quantile_name
+
+UNITS: Mapping[str, str] = {
+    "response_latency": "ms",
+    "publish_latency": "ms",
+    "end_to_end_latency": "ms",
+    "send_delay": "ms",
+    "throughput_offered": "msg/s",
+    "throughput_achieved": "msg/s",
+    "throughput_received": "msg/s",
+    "messages_scheduled": "messages",
+    "messages_sent": "messages",
+    "messages_acknowledged": "messages",
+    "messages_lost": "messages",
+    "messages_duplicated": "messages",
+    "steps_back": "steps",
+    "cpu_busy_share": "share",
+    "cpu_steal_share": "share",
+    "disk_written": "bytes",
+    "dirty_pages_highest": "bytes",
+    "daemon_memory_highest": "bytes",
+    "client_cpu_per_message": "us",
+}
+_NS_PER_MS = 1e6
+_NS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One value of one trial. `samples`: how many messages (or workers, machines) it was computed from."""
+
+    trial: str
+    metric: str
+    unit: str
+    value: float
+    samples: int
+
+
+def measurements(evidence: Evidence) -> list[Measurement]:
+    """All metrics of a trial that could be computed; what could not be is absent, never zero."""
+    parts = (_percentiles, _throughput, _deliveries, _machines, _clients)
+    return [measurement for part in parts for measurement in part(evidence)]
+
+
+def is_withheld(evidence: Evidence, percentile: Percentile) -> bool:
+    """Whether an end-to-end figure is below twice the bound on the clocks' offset, and so says nothing."""
+    if percentile.metric != END_TO_END or percentile.value_ns is None:
+        return False
+    clocks = evidence.trial.document["observations"].get("clocks") or []
+    bounds = [entry[when] or 0 for entry in clocks for when in ("bound_before_ns", "bound_after_ns")]
+    return percentile.value_ns < 2 * max(bounds, default=0)
+
+
+def _percentiles(evidence: Evidence) -> Iterator[Measurement]:
+    several = len({found.subscription for found in evidence.percentiles if found.metric == END_TO_END}) > 1
+    for found in evidence.percentiles:
+        if found.quantile_ppm not in TABLE_QUANTILES or found.value_ns is None or is_withheld(evidence, found):
+            continue
+        of_subscription = f"[{found.subscription}]" if several and found.subscription else ""
+        name = f"{found.metric}_{quantile_name(found.quantile_ppm)}{of_subscription}"
+        yield Measurement(evidence.trial.name, name, UNITS[found.metric], found.value_ns / _NS_PER_MS, found.samples)
+
+
+def _throughput(evidence: Evidence) -> Iterator[Measurement]:
+    bounds = evidence.trial.phase_ns()
+    if bounds is None or bounds[1] <= bounds[0]:
+        return
+    seconds, counts = (bounds[1] - bounds[0]) / _NS_PER_S, evidence.counts
+    by_name = {
+        "throughput_offered": counts.scheduled_in_measure,
+        "throughput_achieved": counts.acknowledged_in_window,
+        "throughput_received": sum(counts.received_in_window.values()),
+    }
+    for name, messages in by_name.items():
+        yield _measured(evidence, name, messages / seconds, messages)
+
+
+def _deliveries(evidence: Evidence) -> Iterator[Measurement]:
+    counts = evidence.counts
+    if not counts.scheduled:
+        return
+    yield _measured(evidence, "messages_scheduled", counts.scheduled, counts.scheduled)
+    yield _measured(evidence, "messages_sent", counts.sent, counts.scheduled)
+    yield _measured(evidence, "messages_acknowledged", counts.acknowledged, counts.scheduled)
+    received = sum(delivery.received for delivery in evidence.deliveries)
+    lost = sum(delivery.lost for delivery in evidence.deliveries)
+    yield _measured(evidence, "messages_lost", lost, counts.acknowledged)
+    yield _measured(evidence, "messages_duplicated", sum(d.duplicates for d in evidence.deliveries), received)
+    yield _measured(evidence, "steps_back", sum(o.steps_back for o in evidence.orderings), received)
+
+
+def _machines(evidence: Evidence) -> Iterator[Measurement]:
+    for name, mode in (("cpu_busy_share", "idle"), ("cpu_steal_share", "steal")):
+        shares = [use.cpu_shares[mode] for use in evidence.machines if mode in use.cpu_shares]
+        if shares:
+            value = 1 - min(shares) if mode == "idle" else max(shares)
+            yield _measured(evidence, name, value, len(shares))
+    written = [use.disk_written_bytes for use in evidence.machines if use.disk_written_bytes is not None]
+    if written:
+        yield _measured(evidence, "disk_written", sum(written), len(written))
+    dirty = [use.dirty_highest_bytes for use in evidence.machines if use.dirty_highest_bytes is not None]
+    if dirty:
+        yield _measured(evidence, "dirty_pages_highest", max(dirty), len(dirty))
+    memory = [use.rss_highest_bytes for use in evidence.daemons if use.rss_highest_bytes is not None]
+    if memory:
+        yield _measured(evidence, "daemon_memory_highest", max(memory), len(memory))
+
+
+def _clients(evidence: Evidence) -> Iterator[Measurement]:
+    workers = evidence.trial.document["observations"].get("workers") or []
+    messages = sum(int(worker["rows"]) for worker in workers)
+    if messages:
+        cpu_s = sum(float(worker["cpu_s"]) for worker in workers)
+        yield _measured(evidence, "client_cpu_per_message", cpu_s / messages * 1e6, messages)
+
+
+def _measured(evidence: Evidence, name: str, value: float, samples: int) -> Measurement:
+    return Measurement(evidence.trial.name, name, UNITS[name], float(value), samples)

@@ -1,0 +1,102 @@
+"""Did the system do what was asked? One small rule per outcome check of docs/records.md. "Not met" is a result, never a defect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.evidence import Evidence
+from analysis.finding import Finding, Missing
+
+Bounds = Mapping[str, Any]
+
+
+def offered_rate(evidence: Evidence, bounds: Bounds) -> Finding:
+    """Acknowledgements kept up with the schedule."""
+    counts = evidence.counts
+    if not counts.scheduled_in_measure:
+        raise Missing("The trial has no message in its measure phase.")
+    share, bound = counts.acknowledged_in_window / counts.scheduled_in_measure, float(bounds["share"])
+    sentence = (
+        f"{counts.acknowledged_in_window:,} messages were acknowledged during the measure phase, "
+        f"{share:.2%} of the {counts.scheduled_in_measure:,} scheduled in it; the bound is {bound:.1%}."
+    )
+    return Finding(share >= bound, sentence, {"share": share, "bound": bound})
+
+
+def no_loss(evidence: Evidence, _bounds: Bounds) -> Finding:
+    """Every acknowledged message reached every subscription."""
+    lost = {delivery.subscription: delivery.lost for delivery in _deliveries(evidence)}
+    examples = [name for delivery in evidence.deliveries for name in delivery.examples]
+    total, acknowledged = sum(lost.values()), evidence.counts.acknowledged
+    if total:
+        first = f", first: producer/sequence {examples[0]}" if examples else ""
+        sentence = f"{total:,} of {acknowledged:,} acknowledged messages were never received{first}."
+        return Finding(False, sentence, {"lost": lost, "examples": examples})
+    return Finding(True, f"All {acknowledged:,} acknowledged messages were received.", {"lost": lost})
+
+
+def no_duplicates(evidence: Evidence, _bounds: Bounds) -> Finding:
+    """No message was received twice in a subscription."""
+    repeats = {delivery.subscription: delivery.duplicates for delivery in _deliveries(evidence)}
+    total, received = sum(repeats.values()), sum(delivery.received for delivery in evidence.deliveries)
+    if total:
+        return Finding(False, f"{total:,} of {received:,} receipts were repeats.", {"duplicates": repeats})
+    return Finding(True, f"None of {received:,} receipts was a repeat.", {"duplicates": repeats})
+
+
+def order(evidence: Evidence, _bounds: Bounds) -> Finding:
+    """Sequences ascend per subscription, producer and partition."""
+    if not evidence.orderings:
+        raise Missing("Nothing was received, so there is no order to look at.")
+    steps = {ordering.subscription: ordering.steps_back for ordering in evidence.orderings}
+    total = sum(steps.values())
+    if total:
+        worst = max(evidence.orderings, key=lambda ordering: ordering.steps_back)
+        sentence = (
+            f"{total:,} steps back in sequence; the most at {worst.worst}, the deepest by {worst.deepest_step:,}."
+        )
+        return Finding(False, sentence, {"steps_back": steps, "worst": worst.worst})
+    return Finding(True, "Every producer's sequence ascends in every partition.", {"steps_back": steps})
+
+
+def brokers_kept(evidence: Evidence, _bounds: Bounds) -> Finding:
+    """No daemon was restarted, vanished or ran out of memory."""
+    daemons = evidence.observation("daemons")
+    if not daemons:
+        raise Missing("The daemons' process ids were not recorded.")
+    names = {id(daemon): f"{daemon['daemon']} on {daemon['host']}" for daemon in daemons}
+    starved = [names[id(daemon)] for daemon in daemons if daemon["out_of_memory"]]
+    changed = [names[id(daemon)] for daemon in daemons if daemon["pid_at_end"] != daemon["pid_at_start"]]
+    if starved or changed:
+        parts = [f"out of memory: {', '.join(starved)}"] if starved else []
+        parts += [f"gone or restarted: {', '.join(changed)}"] if changed else []
+        return Finding(False, f"{'; '.join(parts).capitalize()}.", {"out_of_memory": starved, "changed": changed})
+    return Finding(True, f"All {len(daemons)} daemons ran through with the process id they started with.")
+
+
+def replicas(evidence: Evidence, _bounds: Bounds) -> Finding:
+    """Nothing was under-replicated at the end."""
+    names = evidence.observation("under_replicated")
+    if names is None:
+        raise Missing("Under-replication could not be read from the system.")
+    if names:
+        sentence = f"{len(names)} under-replicated at the end, such as {names[0]}."
+        return Finding(False, sentence, {"under_replicated": list(names)})
+    return Finding(True, "Nothing was under-replicated at the end.")
+
+
+def kept_answering(evidence: Evidence, _bounds: Bounds) -> Finding:
+    """The system did not stop answering."""
+    abort = evidence.trial.document["abort"]
+    if abort and abort["axis"] == "outcome":
+        return Finding(False, f"Aborted by {abort['rule']}: {abort['reason']}", {"abort": abort})
+    if abort:
+        raise Missing("The trial was aborted for another reason before its end.")
+    return Finding(True, "The system answered to the end.")
+
+
+def _deliveries(evidence: Evidence) -> tuple[Any, ...]:
+    if not evidence.counts.scheduled:
+        raise Missing("The trial has no recorded message.")
+    return evidence.deliveries

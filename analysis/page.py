@@ -1,0 +1,78 @@
+"""Draws the report's page from its data and figures, into one file without any outside reference. It decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from analysis import formatting
+from analysis.drawing import Drawing
+from analysis.percentiles import TABLE_QUANTILES, quantile_name
+
+_TEMPLATES = "templates"
+
+
+def render_page(report: Mapping[str, Any], curves: Sequence[Drawing], times: Sequence[Drawing]) -> str:
+    """The page as HTML text."""
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    filters: tuple[Callable[..., str], ...] = (
+        *(formatting.number, formatting.quantity, formatting.size, formatting.ratio, formatting.moment),
+        *(formatting.words, formatting.plain),
+    )
+    environment.filters.update({function.__name__: function for function in filters})
+    template = environment.from_string(_resource("report.html.j2"))
+    return template.render(
+        report=report,
+        manifest=report["manifest"],
+        curves=curves,
+        times=times,
+        css=_resource("report.css"),
+        quantiles=[quantile_name(quantile) for quantile in TABLE_QUANTILES],
+        matrix=_check_matrix(report),
+        vetting_rows=_vetting_rows(report["vetting"]),
+    )
+
+
+def _check_matrix(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One row per declared check, with its verdict per trial."""
+    verdicts = {(check["trial"], check["check"]): check for check in report["checks"]}
+    return [
+        {
+            "check": declared["check"],
+            "axis": declared["axis"],
+            "bounds": declared.get("bounds") or {},
+            "verdicts": [verdicts[trial["trial"], declared["check"]] for trial in report["trials"]],
+        }
+        for declared in report["manifest"]["checks"]
+    ]
+
+
+def _vetting_rows(vetting: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Verdicts on hosts; those that read the same (hosts that share a disk) become one row."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for host, document in vetting.items():
+        for verdict in document["verdicts"]:
+            shown = verdict.get("shown") or (verdict.get("measured"), verdict.get("expected"))
+            deviation = verdict.get("deviation")
+            line = (
+                formatting.plain(verdict.get("device")),
+                formatting.plain(verdict.get("metric")),
+                formatting.plain(shown[0]),
+                formatting.plain(shown[1]),
+                f"{deviation:+.1%}" if isinstance(deviation, int | float) else formatting.plain(deviation),
+                formatting.plain(verdict.get("rule")),
+                str(verdict.get("verdict", "unknown")),
+                str(verdict.get("sentence", "")),
+            )
+            rows.setdefault(line, []).append(host)
+    keys = ("device", "metric", "measured", "expected", "deviation", "rule", "verdict", "sentence")
+    return [{"hosts": ", ".join(hosts), **dict(zip(keys, line, strict=True))} for line, hosts in rows.items()]
+
+
+def _resource(name: str) -> str:
+    return files("analysis").joinpath(_TEMPLATES, name).read_text(encoding="utf-8")

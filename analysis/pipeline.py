@@ -1,0 +1,78 @@
+"""From records to aggregates: the few Spark actions of the job, all trials in each. It knows no verdict and no page.
+
+1. bucket counts of every latency -> where percentiles lie -> exact percentiles (second scan, few rows)
+2. coarser counts per second -> latency over time; events -> throughput over time
+3. fingerprints of what was acknowledged and received -> loss and duplicates
+4. stretches of files -> order
+5. telemetry -> over time, and over the measure phase
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from analysis.audit import Delivery, acknowledged_fingerprints, audit_delivery, received_fingerprints
+from analysis.campaign import Campaign
+from analysis.latencies import all_latencies
+from analysis.load import Records
+from analysis.order import Ordering, merge_stretches, stretches
+from analysis.percentiles import CURVE_QUANTILES, TABLE_QUANTILES, Percentile, exact_percentiles
+from analysis.telemetry import telemetry_of_measure_phase, telemetry_over_time
+from analysis.timeline import latency_over_time, throughput_over_time
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """What Spark hands over, small enough for one process. Rows are as the step named alike describes them."""
+
+    percentiles: tuple[Percentile, ...]
+    latency_seconds: tuple[Any, ...]
+    throughput_seconds: tuple[Any, ...]
+    acknowledged: tuple[Any, ...]
+    received: tuple[Any, ...]
+    deliveries: tuple[Delivery, ...]
+    orderings: tuple[Ordering, ...]
+    telemetry_seconds: tuple[Any, ...]
+    telemetry_measured: tuple[Any, ...]
+
+
+def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progress: Progress) -> Aggregates:
+    """Runs every step over all trials of the campaign."""
+    produced, consumed, hosts = records.produced, records.consumed, records.hosts
+    latencies = all_latencies(produced, consumed)
+    progress("exact percentiles")
+    percentiles = exact_percentiles(spark, latencies, TABLE_QUANTILES + CURVE_QUANTILES)
+    progress("latency and throughput over time")
+    latency_seconds = latencies.transform(latency_over_time).collect()
+    throughput_seconds = throughput_over_time(produced, consumed).collect()
+    progress("loss and duplicates")
+    acknowledged = produced.transform(acknowledged_fingerprints).collect()
+    received = consumed.transform(received_fingerprints).collect()
+    deliveries = audit_delivery(
+        spark,
+        produced,
+        consumed,
+        acknowledged=acknowledged,
+        received=received,
+        subscription_counts={trial.name: int(trial.workload["subscriptions"]) for trial in campaign.trials},
+    )
+    progress("order")
+    orderings = merge_stretches(consumed.transform(stretches).collect())
+    progress("telemetry")
+    return Aggregates(
+        percentiles=tuple(percentiles),
+        latency_seconds=tuple(latency_seconds),
+        throughput_seconds=tuple(throughput_seconds),
+        acknowledged=tuple(acknowledged),
+        received=tuple(received),
+        deliveries=tuple(deliveries),
+        orderings=tuple(orderings),
+        telemetry_seconds=tuple(hosts.transform(telemetry_over_time).collect()),
+        telemetry_measured=tuple(hosts.transform(telemetry_of_measure_phase).collect()),
+    )

@@ -1,0 +1,146 @@
+"""Everything the report shows, as plain data: report.json is this, and the page is drawn from it. It computes nothing new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from analysis.answer import Answer
+from analysis.campaign import Campaign, Trial
+from analysis.checks import Check, validity_of
+from analysis.comparison import Comparison, Exclusion, SystemOutcome
+from analysis.evidence import Evidence
+from analysis.latencies import END_TO_END, PUBLISH, RESPONSE, SEND_DELAY
+from analysis.metrics import Measurement, is_withheld
+from analysis.percentiles import TABLE_QUANTILES, quantile_name
+from analysis.schema import SCHEMA_VERSION
+
+_MANIFEST_SHOWN = (
+    *("campaign", "question", "seed", "created_ns", "samebox_version", "git", "lock_sha256", "campaign_file"),
+    *("campaign_sha256", "order", "order_kind", "testbed", "facts", "software", "durability_table", "vetting"),
+    *("checks", "caveats", "repeat"),
+)
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that analysis found out."""
+
+    campaign: Campaign
+    trials: Sequence[Evidence]
+    checks: Sequence[Check]
+    measured: Sequence[Measurement]
+    outcomes: Sequence[SystemOutcome]
+    excluded: Sequence[Exclusion]
+    comparisons: Sequence[Comparison]
+    answer: Answer
+
+
+def report_document(results: Results) -> dict[str, Any]:
+    """The document of report.json."""
+    campaign = results.campaign
+    return {
+        "schema": SCHEMA_VERSION,
+        "manifest": {key: campaign.manifest.get(key) for key in _MANIFEST_SHOWN},
+        "answer": asdict(results.answer),
+        "outcomes": [asdict(outcome) for outcome in results.outcomes],
+        "comparisons": [_comparison(found) for found in results.comparisons],
+        "excluded": [asdict(exclusion) for exclusion in results.excluded],
+        "not_recorded": list(campaign.not_recorded),
+        "trials": [_trial(evidence, results) for evidence in results.trials],
+        "checks": checks_document(results.checks),
+        "vetting": {host: _verdicts(document) for host, document in campaign.vetting.items()},
+        "summary": summary_rows(results),
+    }
+
+
+def checks_document(checks: Iterable[Check]) -> list[dict[str, Any]]:
+    """The list of report/checks.json."""
+    keys = ("trial", "check", "axis", "verdict", "evidence", "sentence")
+    return [{key: asdict(check)[key] for key in keys} for check in checks]
+
+
+def summary_rows(results: Results) -> list[dict[str, Any]]:
+    """One row per trial and metric: the table of summary.csv and summary.parquet."""
+    trials = {evidence.trial.name: evidence.trial for evidence in results.trials}
+    return [_summary_row(trials[measurement.trial], measurement) for measurement in results.measured]
+
+
+def _summary_row(trial: Trial, measurement: Measurement) -> dict[str, Any]:
+    return {
+        "trial": trial.name,
+        "system": trial.system,
+        "durability": trial.level,
+        "workload": str(trial.workload["name"]),
+        "block": trial.block,
+        "metric": measurement.metric,
+        "unit": measurement.unit,
+        "value": measurement.value,
+        "samples": measurement.samples,
+    }
+
+
+def _comparison(found: Comparison) -> dict[str, Any]:
+    return {
+        "workload": found.cell[0],
+        "durability": found.cell[1],
+        "first": found.first,
+        "second": found.second,
+        "metric": found.metric,
+        "unit": found.unit,
+        "median": found.median,
+        "lowest": found.lowest,
+        "highest": found.highest,
+        "blocks": [{**asdict(entry), "ratio": entry.ratio} for entry in found.ratios],
+        "certainty": found.certainty,
+    }
+
+
+def _trial(evidence: Evidence, results: Results) -> dict[str, Any]:
+    trial, document = evidence.trial, evidence.trial.document
+    observations = document["observations"]
+    return {
+        "trial": trial.name,
+        "system": trial.system,
+        "version": document["version"],
+        "durability": document["durability"],
+        "workload": dict(trial.workload),
+        "block": trial.block,
+        "position": trial.position,
+        "ended": document["ended"],
+        "abort": document["abort"],
+        "validity": validity_of(results.checks, trial.name),
+        "steps": document["steps"],
+        "drift": document["settings"]["drift"],
+        "reset": observations.get("reset"),
+        "workers": observations.get("workers") or [],
+        "counts": asdict(evidence.counts),
+        "latencies": _latencies(evidence),
+        "deliveries": [asdict(delivery) for delivery in evidence.deliveries],
+        "orderings": [asdict(ordering) for ordering in evidence.orderings],
+        "machines": [asdict(use) for use in evidence.machines],
+        "daemons": [asdict(use) for use in evidence.daemons],
+    }
+
+
+def _latencies(evidence: Evidence) -> list[dict[str, Any]]:
+    """One entry per metric and subscription, with every table percentile: ms, or null and why not."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for metric in (RESPONSE, PUBLISH, END_TO_END, SEND_DELAY):
+        for one in evidence.percentiles:
+            if one.metric != metric or one.quantile_ppm not in TABLE_QUANTILES:
+                continue
+            entry = found.setdefault(
+                (metric, one.subscription),
+                {"metric": metric, "subscription": one.subscription, "samples": one.samples, "ms": {}, "withheld": []},
+            )
+            name, withheld = quantile_name(one.quantile_ppm), is_withheld(evidence, one)
+            entry["ms"][name] = None if withheld or one.value_ns is None else one.value_ns / 1e6
+            if withheld:
+                entry["withheld"].append(name)
+    return list(found.values())
+
+
+def _verdicts(document: Any) -> dict[str, Any]:
+    return {"verdict": document.get("verdict"), "verdicts": document.get("verdicts") or []}

@@ -1,0 +1,39 @@
+"""A Spark session for this job: quiet, without a web page, and on one machine reachable from that machine only. Runs no query."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+# each trial is small next to what Spark's defaults are made for; a cluster's own configuration goes first
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.session.timeZone": "UTC",
+    # a record that can't be read is an error, never a smaller sample
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+_ONE_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",  # replanning costs more than it saves on counts
+}
+
+
+def start_session(application: str) -> SparkSession:
+    """The session that spark-submit configured, completed by this job's defaults; local[*] if nothing names a master."""
+    conf = SparkConf()
+    conf.setIfMissing("spark.master", "local[*]")
+    on_one_machine = str(conf.get("spark.master")).startswith("local")
+    if on_one_machine:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the packages that this process has
+    for key, value in {**_DEFAULTS, **(_ONE_MACHINE if on_one_machine else {})}.items():
+        conf.setIfMissing(key, value)
+    return SparkSession.builder.appName(application).config(conf=conf).getOrCreate()

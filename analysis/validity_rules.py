@@ -1,0 +1,171 @@
+"""Was the measurement sound? One small rule per validity check of docs/records.md. None of them looks at a system's latency."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.evidence import Evidence
+from analysis.finding import Finding, Missing
+from analysis.latencies import SEND_DELAY
+
+_MS = 1e6  # nanoseconds
+_P99 = 990_000
+Bounds = Mapping[str, Any]
+
+
+def send_delay(evidence: Evidence, bounds: Bounds) -> Finding:
+    """The load generator kept its own schedule."""
+    found = evidence.percentile(SEND_DELAY, _P99)
+    if found is None or found.value_ns is None:
+        raise Missing("The measure phase has too few sent messages for a p99 of the send delay.")
+    p99_ms, bound = found.value_ns / _MS, float(bounds["p99_ms"])
+    sentence = f"Send delay p99 was {p99_ms:.3g} ms; the bound is {bound:g} ms."
+    return Finding(p99_ms <= bound, sentence, {"p99_ms": p99_ms, "bound_ms": bound, "samples": found.samples})
+
+
+def settings(evidence: Evidence, _bounds: Bounds) -> Finding:
+    """The running processes had the settings that were intended."""
+    recorded = evidence.trial.document["settings"]
+    if not recorded["effective"]:
+        raise Missing("The effective settings were not read back from the running processes.")
+    drift = list(recorded["drift"])
+    compared = sum(len(keys) for keys in recorded["intended"].values())
+    if drift:
+        first = drift[0]
+        differs = f"{first['component']} {first['key']}: intended {first['intended']}, running {first['effective']}"
+        return Finding(False, f"{len(drift)} of {compared} settings drifted; {differs}.", {"drift": drift})
+    return Finding(True, f"All {compared} intended settings were read back unchanged.", {"compared": compared})
+
+
+def cold_caches(evidence: Evidence, bounds: Bounds) -> Finding:
+    """The canary files were in memory before the reset and gone after it."""
+    canaries = evidence.observation("reset")["canaries"]
+    if not canaries:
+        raise Missing("No canary was read before the reset, so nothing proves that caches were cold.")
+    brokers = {host["name"] for host in evidence.trial.document["hosts"] if host["role"] == "broker"}
+    bare = sorted(brokers - {canary["host"] for canary in canaries})
+    before = min(float(canary["resident_before"]) for canary in canaries)
+    after = max(float(canary["resident_after"]) for canary in canaries)
+    passed = not bare and before >= float(bounds["resident_before"]) and after <= float(bounds["resident_after"])
+    sentence = (
+        f"{len(canaries)} canaries: at least {before:.1%} resident before the reset, at most {after:.1%} after it"
+    )
+    sentence += f"; none on {', '.join(bare)}." if bare else "."
+    return Finding(passed, sentence, {"resident_before": before, "resident_after": after, "without_canary": bare})
+
+
+def steal(evidence: Evidence, bounds: Bounds) -> Finding:
+    """The hypervisor gave the machines the CPU they were promised."""
+    shares = {use.host: use.cpu_shares["steal"] for use in evidence.machines if "steal" in use.cpu_shares}
+    if not shares:
+        raise Missing("No CPU telemetry was recorded in the measure phase.")
+    host, worst = max(shares.items(), key=lambda item: item[1])
+    bound = float(bounds["share"])
+    sentence = f"CPU steal was at most {worst:.2%} of the measure phase ({host}); the bound is {bound:.2%}."
+    return Finding(worst <= bound, sentence, {"shares": shares, "bound": bound})
+
+
+def clock(evidence: Evidence, bounds: Bounds) -> Finding:
+    """Times taken on different hosts can be subtracted."""
+    measured = evidence.observation("clocks")
+    if not measured:
+        raise Missing("The clocks' offset bounds were not measured.")
+    nanoseconds = [(entry[when], entry["host"]) for entry in measured for when in ("bound_before_ns", "bound_after_ns")]
+    if any(bound is None for bound, _ in nanoseconds):
+        raise Missing("A host's clock bound could not be measured.")
+    worst_ns, host = max(nanoseconds)
+    bound = float(bounds["bound_ms"])
+    sentence = f"Clocks agreed to within {worst_ns / _MS:.3g} ms (worst: {host}); the bound is {bound:g} ms."
+    return Finding(worst_ns / _MS <= bound, sentence, {"worst_ms": worst_ns / _MS, "host": host, "bound_ms": bound})
+
+
+def client_cpu(evidence: Evidence, bounds: Bounds) -> Finding:
+    """No worker was short of CPU: each has one core's worth of Python and no more."""
+    workers = evidence.observation("workers")
+    if not workers:
+        raise Missing("No worker reported its CPU time.")
+    shares = {worker["worker"]: float(worker["cpu_s"]) / float(worker["wall_s"]) for worker in workers}
+    name, worst = max(shares.items(), key=lambda item: item[1])
+    bound = float(bounds["share_of_core"])
+    sentence = f"The busiest worker ({name}) used {worst:.0%} of a core; the bound is {bound:.0%}."
+    return Finding(worst <= bound, sentence, {"shares_of_core": shares, "bound": bound})
+
+
+def hosts_kept(evidence: Evidence, _bounds: Bounds) -> Finding:
+    """Neither kit nor machines ended the trial."""
+    abort = evidence.trial.document["abort"]
+    if abort and abort["axis"] == "validity":
+        where = f" on {abort['host']}" if abort.get("host") else ""
+        return Finding(False, f"Aborted by {abort['rule']}{where}: {abort['reason']}", {"abort": abort})
+    return Finding(True, "No host, worker or disk failed.")
+
+
+def same_boot(evidence: Evidence, _bounds: Bounds) -> Finding:
+    """The machines were the same, and not restarted, through the trial and over its block."""
+    boots = evidence.observation("boot_ids")
+    before, after = dict(boots["before"]), dict(boots["after"])
+    if not before:
+        raise Missing("The boot ids were not read.")
+    restarted = sorted(host for host, boot_id in before.items() if after.get(host) != boot_id)
+    if restarted:
+        return Finding(
+            False, f"Restarted or not reachable at the end: {', '.join(restarted)}.", {"before": before, "after": after}
+        )
+    own = _machines(evidence.trial.document)
+    others = [other.name for other in evidence.block if _machines(other.document) != own]
+    if others:
+        sentence = (
+            f"Block {evidence.trial.block} did not keep its machines: other hosts or boots in {', '.join(others)}."
+        )
+        return Finding(False, sentence, {"differs_from": others})
+    return Finding(
+        True, f"{len(before)} hosts kept their boot id, the same ones in all of block {evidence.trial.block}."
+    )
+
+
+def rows_complete(evidence: Evidence, _bounds: Bounds) -> Finding:
+    """What was read back is what was written, and what was written is the whole schedule."""
+    written = {kind: int(count) for kind, count in evidence.trial.document["rows"].items()}
+    read = {kind: int(evidence.counts.rows.get(kind, 0)) for kind in written}
+    shown = {"written": written, "read": read}
+    short = [f"{kind} {read[kind]:,} of {written[kind]:,}" for kind in written if read[kind] != written[kind]]
+    if short:
+        return Finding(False, f"Rows read back differ from rows written: {', '.join(short)}.", shown)
+    holed = sorted(name for name, (rows, highest) in evidence.counts.per_producer.items() if rows != highest + 1)
+    if holed:
+        return Finding(False, f"Sequence numbers have holes at producer {', '.join(map(str, holed))}.", shown)
+    if not evidence.trial.completed:
+        return Finding(True, f"All {sum(read.values()):,} rows written before the abort were read back.", shown)
+    scheduled, slack = _schedule(evidence.trial.workload)
+    if abs(read["produced"] - scheduled) > slack:
+        return Finding(False, f"{read['produced']:,} messages were recorded, the schedule has {scheduled:,.0f}.", shown)
+    return Finding(
+        True, f"All {sum(read.values()):,} rows were read back; produced rows are the whole schedule's.", shown
+    )
+
+
+def independent_count(evidence: Evidence, _bounds: Bounds) -> Finding:
+    """The broker's own count of stored messages agrees with what clients saw."""
+    stored = evidence.observation("messages_stored")
+    if stored is None:
+        raise Missing("The broker's own count of stored messages could not be read.")
+    counts = evidence.counts
+    # a message that one subscription got was stored; only what none got may be missing at the broker
+    lost = min((delivery.lost for delivery in evidence.deliveries), default=0)
+    low, high = counts.acknowledged - lost, counts.acknowledged + counts.sent_unacknowledged
+    sentence = f"The broker stored {stored:,} messages; the clients' records allow {low:,} to {high:,}."
+    return Finding(low <= stored <= high, sentence, {"messages_stored": stored, "lowest": low, "highest": high})
+
+
+def _schedule(workload: Mapping[str, Any]) -> tuple[float, float]:
+    """Messages of the whole schedule, and by how much the recorded number may differ from it."""
+    messages = float(workload["rate_per_s"]) * (float(workload["warmup_s"]) + float(workload["measure_s"]))
+    if workload["arrivals"] == "constant":
+        return messages, float(workload["producers"])  # the rate need not divide evenly
+    return messages, 6 * math.sqrt(messages)  # random arrivals: six standard deviations
+
+
+def _machines(document: Mapping[str, Any]) -> set[tuple[str, str, str]]:
+    return {(host["name"], host["instance_id"], host["boot_id"]) for host in document["hosts"]}

@@ -1,0 +1,98 @@
+"""What the load generator asks of a client, in words that no system owns. One module per system implements it.
+
+A worker is told the dotted module of its client; the module offers `connect_producer` and `connect_consumer`. This file
+connects to nothing. Times are taken by the load generator, at the same places for every system: `sent` when `send` has
+returned, `acked` when the client calls back, `received` when `receive` has returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+
+class ClientError(Exception):
+    """The client could not do what was asked; `name` is the client's own name for it."""
+
+    def __init__(self, name: str, message: str = "") -> None:
+        super().__init__(f"{name}: {message}" if message else name)
+        self.name = name
+
+
+class Backpressure(ClientError):
+    """The client's own buffer is full: the same message is to be handed over again a little later."""
+
+
+@dataclass(frozen=True)
+class ClientSpec:
+    """How to connect, in neutral words. `settings` are the deployment's: {"acks": "all"}; a client refuses unknown ones.
+
+    `delivery_timeout_s` is after how long a client must give up a message and report it failed.
+    """
+
+    module: str
+    service_url: str
+    topic: str
+    settings: Mapping[str, str]
+    partitions: int
+    partitioning: Literal["sticky", "round-robin"]
+    batch_delay_ms: int
+    batch_bytes: int
+    in_flight: int
+    message_bytes: int
+    delivery_timeout_s: float
+    connect_timeout_s: float
+
+
+class Acknowledgements(Protocol):
+    """Whom a producer tells what became of each message, exactly once, from any thread. Never raises, never blocks."""
+
+    def acknowledged(self, sequence: int, partition: int) -> None:
+        """The broker has acknowledged the message."""
+
+    def failed(self, sequence: int, error: str) -> None:
+        """The message was given up; `error` is the client's name for the reason."""
+
+
+class Producer(Protocol):
+    """A connected producer. Acknowledgements arrive by themselves, as soon as the client has them: nobody has to poll."""
+
+    def send(self, sequence: int, payload: bytes) -> None:
+        """Hands a message over without waiting for anything. Raises Backpressure, or ClientError when it was refused."""
+
+    def close(self) -> None:
+        """Gives up what is not acknowledged and disconnects. Idempotent, bounded in time, never raises."""
+
+
+class Consumer(Protocol):
+    """A consumer that has been given its partitions (or its place in the subscription) already."""
+
+    def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes]]:
+        """(partition, payload) of what there is, as soon as there is something; empty after `timeout_s` without."""
+
+    def errors(self) -> Mapping[str, int]:
+        """The client's errors so far, by name."""
+
+    def close(self) -> None:
+        """Disconnects. Idempotent, bounded in time, never raises."""
+
+
+class ClientModule(Protocol):
+    """What a client's module offers. Both raise ClientError when no connection comes about in `connect_timeout_s`."""
+
+    def connect_producer(self, spec: ClientSpec, acknowledgements: Acknowledgements) -> Producer:
+        """A producer that has found the topic."""
+
+    def connect_consumer(self, spec: ClientSpec, subscription: str, name: str) -> Consumer:
+        """A consumer of the whole topic from its beginning, sharing it by partition with others of its subscription."""
+
+
+def take_settings(spec: ClientSpec, known: Mapping[str, str]) -> dict[str, str]:
+    """The deployment's client settings over their defaults. Raises ClientError naming a setting that the client has not."""
+    unknown = sorted(set(spec.settings) - set(known))
+    if unknown:
+        raise ClientError(
+            "unknown setting", f"{', '.join(unknown)}; this client knows {', '.join(sorted(known)) or 'none'}"
+        )
+    return {**known, **spec.settings}

@@ -1,0 +1,226 @@
+"""The Kafka client of the load generator: librdkafka through confluent-kafka. It measures nothing.
+
+Acknowledgements are served by a thread of their own, so that they are timed when they arrive and not when the sending loop
+happens to ask.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from bench.clients.client import Acknowledgements, Backpressure, ClientError, ClientSpec, take_settings
+
+_ANY_PARTITION = -1
+# librdkafka's default; shorter than two fills of a batch it would break batches up.
+_STICKY_AT_LEAST_MS = 10
+_SERVE_EVERY_S = 0.2
+_CLOSE_TIMEOUT_S = 5.0
+_RECEIVE_AT_ONCE = 500
+_LARGEST_BUFFER_KIBIBYTES = 2_097_151
+_LOG_LINES = 100
+
+
+def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> KafkaProducer:
+    """A producer that has fetched the topic's metadata. Raises ClientError."""
+    settings = take_settings(spec, {"acks": "all", "idempotence": ""})
+    # Java's default since 3.0: idempotent wherever acks=all allows it; keeps order over the client's own retries.
+    idempotence = settings["idempotence"] or ("true" if settings["acks"] == "all" else "false")
+    timeout_ms = round(spec.delivery_timeout_s * 1000)
+    client = _made(
+        confluent_kafka.Producer,
+        {
+            **_common(spec),
+            "acks": settings["acks"],
+            "enable.idempotence": idempotence,
+            "linger.ms": spec.batch_delay_ms,
+            "batch.size": spec.batch_bytes,
+            "batch.num.messages": max(10_000, spec.batch_bytes // spec.message_bytes),
+            "sticky.partitioning.linger.ms": max(_STICKY_AT_LEAST_MS, 2 * spec.batch_delay_ms),
+            "queue.buffering.max.messages": 2 * spec.in_flight + 1_000,
+            "queue.buffering.max.kbytes": _LARGEST_BUFFER_KIBIBYTES,
+            "delivery.timeout.ms": timeout_ms,
+            "request.timeout.ms": min(30_000, timeout_ms),
+            "compression.type": "none",
+        },
+    )
+    partitions = _find_topic(client, spec)
+    return KafkaProducer(client, spec, partitions, acknowledgements)
+
+
+def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> KafkaConsumer:
+    """A member of the group `subscription` that has its partitions. Raises ClientError."""
+    errors: Counter[str] = Counter()
+    config = {
+        **_common(spec),
+        "client.id": name,
+        "group.id": subscription,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": True,
+    }
+    client = _made(confluent_kafka.Consumer, config)
+    consumer = KafkaConsumer(client, errors)
+    try:
+        _find_topic(client, spec)
+        consumer.await_partitions(spec)
+    except ClientError:
+        consumer.close()
+        raise
+    return consumer
+
+
+class KafkaProducer:
+    """See Producer."""
+
+    def __init__(
+        self, client: confluent_kafka.Producer, spec: ClientSpec, partitions: int, acknowledgements: Acknowledgements
+    ) -> None:
+        self._client = client
+        self._topic = spec.topic
+        self._acknowledgements = acknowledgements
+        self._round_robin = partitions if spec.partitioning == "round-robin" else 0
+        self._closed = False
+        self._server = threading.Thread(target=self._serve, name="acknowledgements", daemon=True)
+        self._server.start()
+
+    def send(self, sequence: int, payload: bytes) -> None:
+        partition = sequence % self._round_robin if self._round_robin else _ANY_PARTITION
+        try:
+            self._client.produce(
+                self._topic, payload, partition=partition, on_delivery=partial(self._delivered, sequence)
+            )
+        except BufferError:
+            raise Backpressure("_QUEUE_FULL") from None
+        except KafkaException as error:
+            raise ClientError(error.args[0].name(), error.args[0].str()) from None
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._client.purge(blocking=False)
+        self._server.join(_CLOSE_TIMEOUT_S)
+        self._client.flush(1.0)
+
+    def _serve(self) -> None:
+        while not self._closed:
+            self._client.poll(_SERVE_EVERY_S)
+
+    def _delivered(self, sequence: int, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self._acknowledgements.acknowledged(sequence, message.partition() or 0)
+        else:
+            self._acknowledgements.failed(sequence, error.name())
+
+
+class KafkaConsumer:
+    """See Consumer."""
+
+    def __init__(self, client: confluent_kafka.Consumer, errors: Counter[str]) -> None:
+        self._client = client
+        self._errors = errors
+        self._early: list[tuple[int, bytes]] = []
+        self._closed = False
+
+    def await_partitions(self, spec: ClientSpec) -> None:
+        """Joins the group and waits for its partitions. Raises ClientError."""
+        assigned = threading.Event()
+
+        def on_assign(_client: Any, partitions: Sequence[Any]) -> None:
+            if partitions:
+                assigned.set()
+
+        self._client.subscribe([spec.topic], on_assign=on_assign)
+        deadline = time.monotonic() + spec.connect_timeout_s
+        while not assigned.is_set():
+            if time.monotonic() > deadline:
+                raise ClientError("_TIMED_OUT", f"no partitions assigned within {spec.connect_timeout_s:g} s")
+            self._take(self._client.poll(0.1), self._early)
+
+    def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes]]:
+        if self._early:
+            early, self._early = self._early, []
+            return early
+        received: list[tuple[int, bytes]] = []
+        # consume() with a timeout waits for a full batch or all of the timeout; poll returns with the first message,
+        # and what else is there already comes at once.
+        first = self._client.poll(timeout_s)
+        if first is None:
+            return received
+        self._take(first, received)
+        for message in self._client.consume(_RECEIVE_AT_ONCE, 0):
+            self._take(message, received)
+        return received
+
+    def errors(self) -> Mapping[str, int]:
+        return self._errors
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        closing = threading.Thread(target=self._client.close, name="consumer-close", daemon=True)
+        closing.start()  # it leaves the group, which a broker that doesn't answer can delay for long
+        closing.join(_CLOSE_TIMEOUT_S)
+
+    def _take(self, message: Message | None, into: list[tuple[int, bytes]]) -> None:
+        if message is None:
+            return
+        error = message.error()
+        if error is not None:
+            self._errors[error.name()] += 1
+            return
+        value = message.value()
+        into.append((message.partition() or 0, value if isinstance(value, bytes) else b""))
+
+
+def _common(spec: ClientSpec) -> dict[str, Any]:
+    return {"bootstrap.servers": spec.service_url, "log_level": 3, "logger": _quiet_logger()}
+
+
+def _made(kind: type[Any], config: Mapping[str, Any]) -> Any:
+    try:
+        return kind(dict(config))
+    except KafkaException as error:
+        raise ClientError(error.args[0].name(), error.args[0].str()) from None
+
+
+def _find_topic(client: Any, spec: ClientSpec) -> int:
+    """The topic's number of partitions, each with a leader. Raises ClientError when that doesn't come about in time."""
+    deadline = time.monotonic() + spec.connect_timeout_s
+    problem = "no answer"
+    while (left_s := deadline - time.monotonic()) > 0:
+        try:
+            topic = client.list_topics(spec.topic, timeout=min(left_s, 5.0)).topics[spec.topic]
+        except KafkaException as error:
+            problem = str(error.args[0].str())
+            continue
+        leaderless = [number for number, partition in topic.partitions.items() if partition.leader < 0]
+        if topic.error is None and topic.partitions and not leaderless:
+            return len(topic.partitions)
+        problem = str(topic.error) if topic.error is not None else f"no leader for partitions {leaderless}"
+        time.sleep(0.1)
+    raise ClientError("_TIMED_OUT", f"topic {spec.topic} at {spec.service_url}: {problem}")
+
+
+def _quiet_logger() -> logging.Logger:
+    """Standard error, and no more than so many lines: a client in trouble repeats itself without end."""
+    logger = logging.Logger("librdkafka", logging.ERROR)
+    logger.addHandler(logging.StreamHandler())
+    written = 0
+
+    def first_lines(_record: logging.LogRecord) -> bool:
+        nonlocal written
+        written += 1
+        return written <= _LOG_LINES
+
+    logger.addFilter(first_lines)
+    return logger

@@ -1,0 +1,171 @@
+"""The Pulsar client of the load generator: the C++ client through pulsar-client. It measures nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pulsar  # type: ignore[import-untyped]
+
+from bench.clients.client import Acknowledgements, ClientError, ClientSpec, take_settings
+
+_CLOSE_TIMEOUT_S = 5.0
+_RETRY_S = 0.2
+_OPERATION_TIMEOUT_S = 10
+_RECEIVER_QUEUE = 1000
+_MOST_IN_BATCH = 100_000
+
+_of_thread = threading.local()
+
+
+def keep_thread_state() -> None:
+    """Keeps the Python thread state of the calling thread for as long as the thread lives. Call it in every callback.
+
+    Why: callbacks run on the client's I/O thread, which Python doesn't know. The binding makes a thread state for each
+    callback and throws it away after it, and CPython 3.11 maps and unmaps a frame stack every time: half of the client's
+    CPU at 20,000 messages a second. One reference more than are given back keeps the state; it costs nothing to keep.
+    `threading.local` lives in that very state: were it thrown away, the mark would be gone and the next call would renew it.
+    """
+    if not hasattr(_of_thread, "kept"):
+        _of_thread.kept = True
+        ctypes.pythonapi.PyGILState_Ensure()
+
+
+def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> PulsarProducer:
+    """A producer connected to every partition of the topic. Raises ClientError."""
+    settings = take_settings(spec, {"topic_prefix": ""})
+    # Room beyond our own window: the window is what bounds, so that a full one never looks like an error.
+    room = 2 * spec.in_flight + 1_000
+    options: dict[str, Any] = {
+        "send_timeout_millis": round(spec.delivery_timeout_s * 1000),
+        "max_pending_messages": room,
+        "max_pending_messages_across_partitions": room * max(1, spec.partitions),
+        "block_if_queue_full": False,
+        "batching_enabled": spec.batch_delay_ms > 0,
+        "batching_max_messages": _MOST_IN_BATCH,
+        "batching_max_allowed_size_in_bytes": spec.batch_bytes,
+        "batching_max_publish_delay_ms": max(1, spec.batch_delay_ms),
+        "compression_type": pulsar.CompressionType.NONE,
+        # With batching this router keeps to a partition for a batch: the sticky way.
+        "message_routing_mode": pulsar.PartitionsRoutingMode.RoundRobinDistribution,
+    }
+    if spec.partitioning == "round-robin":
+        options["message_routing_mode"] = pulsar.PartitionsRoutingMode.CustomPartition
+        options["message_router"] = _RoundRobin()
+    client = _client(spec)
+    topic = settings["topic_prefix"] + spec.topic
+    producer = _patiently(spec, client, lambda: client.create_producer(topic, **options))
+    return PulsarProducer(client, producer, acknowledgements)
+
+
+def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> PulsarConsumer:
+    """A consumer of a failover subscription: each partition has one active consumer, order is kept. Raises ClientError."""
+    settings = take_settings(spec, {"topic_prefix": ""})
+    client = _client(spec)
+    topic = settings["topic_prefix"] + spec.topic
+    options: dict[str, Any] = {
+        "consumer_type": pulsar.ConsumerType.Failover,
+        "consumer_name": name,
+        "initial_position": pulsar.InitialPosition.Earliest,
+        "receiver_queue_size": _RECEIVER_QUEUE,
+        "max_total_receiver_queue_size_across_partitions": _RECEIVER_QUEUE * max(50, spec.partitions),
+    }
+    return PulsarConsumer(client, _patiently(spec, client, lambda: client.subscribe(topic, subscription, **options)))
+
+
+class PulsarProducer:
+    """See Producer."""
+
+    def __init__(self, client: pulsar.Client, producer: pulsar.Producer, acknowledgements: Acknowledgements) -> None:
+        self._client = client
+        self._producer = producer
+        self._acknowledgements = acknowledgements
+
+    def send(self, sequence: int, payload: bytes) -> None:
+        try:
+            # send_async builds a message of its own every time: one built message must never be sent twice
+            self._producer.send_async(payload, partial(self._settled, sequence))
+        except pulsar.PulsarException as error:
+            raise ClientError(type(error).__name__, str(error)) from None
+
+    def close(self) -> None:
+        _close(self._client)
+
+    def _settled(self, sequence: int, result: pulsar.Result, message_id: Any) -> None:
+        keep_thread_state()
+        if result == pulsar.Result.Ok:
+            self._acknowledgements.acknowledged(sequence, max(0, message_id.partition()))
+        else:
+            self._acknowledgements.failed(sequence, result.name)
+
+
+class PulsarConsumer:
+    """See Consumer."""
+
+    def __init__(self, client: pulsar.Client, consumer: pulsar.Consumer) -> None:
+        self._client = client
+        self._consumer = consumer
+        self._errors: Counter[str] = Counter()
+
+    def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes]]:
+        try:
+            message = self._consumer.receive(max(1, round(timeout_s * 1000)))
+            self._consumer.acknowledge(message)
+        except pulsar.Timeout:
+            return ()
+        except pulsar.PulsarException as error:
+            self._errors[type(error).__name__] += 1
+            time.sleep(_RETRY_S)
+            return ()
+        return ((max(0, message.message_id().partition()), message.data()),)
+
+    def errors(self) -> Mapping[str, int]:
+        return self._errors
+
+    def close(self) -> None:
+        _close(self._client)
+
+
+class _RoundRobin:
+    """A message router: the next partition with every message."""
+
+    def __init__(self) -> None:
+        self._next = -1
+
+    def __call__(self, _message: Any, partitions: int) -> int:
+        self._next = (self._next + 1) % partitions
+        return self._next
+
+
+def _client(spec: ClientSpec) -> pulsar.Client:
+    # It prints what it likes to standard output, in a loop when a connection loops: errors only; the worker keeps their
+    # beginning and drops the rest.
+    logger = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
+    operation_timeout_s = max(1, min(_OPERATION_TIMEOUT_S, round(spec.connect_timeout_s)))
+    return pulsar.Client(spec.service_url, logger=logger, operation_timeout_seconds=operation_timeout_s)
+
+
+def _patiently(spec: ClientSpec, client: pulsar.Client, connect: Callable[[], Any]) -> Any:
+    """Connects, trying again for `connect_timeout_s`: a fresh cluster may still be electing who owns a topic."""
+    deadline = time.monotonic() + spec.connect_timeout_s
+    while True:
+        try:
+            return connect()
+        except pulsar.PulsarException as error:
+            if time.monotonic() > deadline:
+                _close(client)
+                problem = f"topic {spec.topic} at {spec.service_url}: {error}"
+                raise ClientError(type(error).__name__, problem) from None
+        time.sleep(_RETRY_S)
+
+
+def _close(client: pulsar.Client) -> None:
+    """Ends the client; `shutdown` doesn't wait for what is pending, and a thread bounds it if it hangs all the same."""
+    closing = threading.Thread(target=client.shutdown, name="client-shutdown", daemon=True)
+    closing.start()
+    closing.join(_CLOSE_TIMEOUT_S)

@@ -1,0 +1,59 @@
+"""What a worker has been told so far: start, stop, abort. Filled by whoever reads its input, read by its loops."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable
+
+
+class Control:
+    """Set from one thread, read from others. An abort also counts as a stop and ends the wait for the start."""
+
+    def __init__(self, *, on_end: Callable[[], None] = lambda: None) -> None:
+        self.start_ns: int | None = None
+        self.stopped = False
+        self.abort_reason: str | None = None
+        self._told = threading.Event()
+        self._on_end = on_end
+
+    def start(self, start_ns: int) -> None:
+        """The start instant, since the epoch."""
+        self.start_ns = start_ns
+        self._told.set()
+
+    def stop(self) -> None:
+        """Consumers: everything has arrived."""
+        self.stopped = True
+
+    def abort(self, reason: str) -> None:
+        """End promptly, keep what is recorded. The first reason stands."""
+        if self.abort_reason is None:
+            self.abort_reason = reason
+        self.stopped = True
+        self._told.set()
+        self._on_end()
+
+    def await_start(self, timeout_s: float) -> int | None:
+        """The start instant, or None when aborted; an abort is what no instant within `timeout_s` comes to."""
+        if not self._told.wait(timeout_s):
+            self.abort(f"no start within {timeout_s:g} s")
+        return None if self.abort_reason is not None else self.start_ns
+
+    def follow(self, lines: Iterable[str]) -> None:
+        """Takes orders line by line until they end; the end means that whoever gave them is gone."""
+        for line in lines:
+            try:
+                order = json.loads(line)
+            except ValueError:
+                self.abort(f"not an order: {line[:200]!r}")
+                return
+            if "start_ns" in order:
+                self.start(int(order["start_ns"]))
+            elif "abort" in order:
+                self.abort(str(order["abort"]))
+            elif "stop" in order:
+                self.stop()
+            else:
+                self.abort(f"an unknown order: {line[:200]!r}")
+        self.abort("the orders have ended: whoever gave them is gone")

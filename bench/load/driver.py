@@ -1,0 +1,266 @@
+"""Drives one load from the operator's side: places workers, starts them together, follows them, ends them. It judges nothing.
+
+1. start a worker process per producer and consumer, round robin over the client hosts; wait until each is ready
+2. give all of them one start instant (in the clients' own clock)
+3. follow the progress; a live rule (bench.load.abort) may end the run early
+4. when the producers are done, wait until consumers have received all that was acknowledged, then stop them
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.clients.client import ClientSpec
+from bench.load.abort import Abort, AcknowledgementWatch, of_silence, of_worker
+from bench.load.collect import collect_records
+from bench.load.fleet import Fleet, RecordFile
+from bench.load.job import Job
+from bench.load.observe import first_acknowledgement_ms, progress_line, worker_observations
+from bench.schedule import SECOND_NS, Phase, Schedule
+from bench.workload import Workload
+from provisioning.errors import InvalidInput
+from provisioning.host import Host
+
+__all__ = ["Limits", "LoadResult", "LoadSpec", "collect_records", "run_load"]
+
+_TICK_S = 0.25
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long what may take. `quiet_s`: how long nothing more must arrive before consumers count as drained."""
+
+    ready_s: float = 90.0
+    lead_s: float = 2.0
+    nothing_acknowledged_s: float = 30.0
+    silence_s: float = 30.0
+    quiet_s: float = 1.5
+    stalled_drain_s: float = 20.0
+    ending_s: float = 30.0
+    delivery_timeout_s: float = 60.0
+    connect_timeout_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class LoadSpec:
+    """One load. `probe_topic`, where the deployment made one, gets one message per producer before any is measured."""
+
+    workload: Workload
+    client_module: str
+    service_url: str
+    client_settings: Mapping[str, str]
+    topic: str
+    seed: int
+    probe_topic: str | None = None
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What came of a load. The record files stay on the client hosts, under `directory` of each root, until collected."""
+
+    directory: str
+    phases: tuple[Mapping[str, Any], ...]
+    workers: tuple[Mapping[str, Any], ...]
+    files: tuple[RecordFile, ...]
+    scheduled: int
+    first_acknowledgement_ms: float | None
+    abort: Mapping[str, Any] | None
+
+    @property
+    def produced_rows(self) -> int:
+        """Rows in the produced files, as counted by their writers."""
+        return sum(file.rows for file in self.files if file.name.startswith("produced/"))
+
+    @property
+    def consumed_rows(self) -> int:
+        """Rows in the consumed files, as counted by their writers."""
+        return sum(file.rows for file in self.files if file.name.startswith("consumed/"))
+
+
+def run_load(
+    spec: LoadSpec,
+    hosts: Sequence[Host],
+    pythons: Mapping[str, str],
+    *,
+    on_progress: Callable[[str], None] = lambda _text: None,
+) -> LoadResult:
+    """Runs one load over `hosts` (clients); `pythons` maps host name to the shell words that run Python there.
+
+    A run that a live rule ends has `abort` set; it isn't an exception. Raises HostError when a worker can't be started.
+    Whatever is raised (also KeyboardInterrupt), no worker is left behind.
+    """
+    if not hosts:
+        raise InvalidInput(
+            "no client hosts to place workers on.", next_step="Give the testbed at least one client host."
+        )
+    run = secrets.randbits(32)
+    directory = f"load/{run:08x}"
+    fleet = Fleet()
+    schedule = schedule_of(spec)
+    try:
+        for number, job in enumerate(_jobs(spec, schedule, run)):
+            host = hosts[number % len(hosts)]
+            placed = dataclasses.replace(job, output_dir=f"{host.record.root}/{directory}")
+            fleet.start(placed, host, pythons[host.name])
+        phases, abort = _Run(spec, schedule, fleet, on_progress).follow()
+    finally:
+        fleet.close()
+    return LoadResult(
+        directory=directory,
+        phases=tuple(dataclasses.asdict(phase) for phase in phases),
+        workers=worker_observations(fleet),
+        files=tuple(file for worker in fleet.workers for file in worker.files),
+        scheduled=schedule.total(),
+        first_acknowledgement_ms=first_acknowledgement_ms(fleet),
+        abort=abort.to_json() if abort is not None else None,
+    )
+
+
+def schedule_of(spec: LoadSpec) -> Schedule:
+    """The workload's schedule."""
+    workload = spec.workload
+    return Schedule(
+        rate_per_s=workload.rate_per_s,
+        producers=workload.producers,
+        arrivals=workload.arrivals,
+        warmup_ns=round(workload.warmup_s * SECOND_NS),
+        measure_ns=round(workload.measure_s * SECOND_NS),
+        seed=spec.seed,
+    )
+
+
+def _jobs(spec: LoadSpec, schedule: Schedule, run: int) -> list[Job]:
+    """Consumers first: none may miss the beginning because a subscription came late."""
+    workload, limits = spec.workload, spec.limits
+    client = ClientSpec(
+        module=spec.client_module,
+        service_url=spec.service_url,
+        topic=spec.topic,
+        settings=dict(spec.client_settings),
+        partitions=workload.partitions,
+        partitioning=workload.partitioning,
+        batch_delay_ms=workload.batch_delay_ms,
+        batch_bytes=workload.batch_bytes,
+        in_flight=workload.in_flight,
+        message_bytes=workload.message_bytes,
+        delivery_timeout_s=limits.delivery_timeout_s,
+        connect_timeout_s=limits.connect_timeout_s,
+    )
+    job = Job(
+        worker="", role="producer", index=0, subscription=None, run=run, client=client, schedule=schedule,
+        compressible_share=workload.compressible_share, drain_s=workload.drain_s,
+        start_timeout_s=limits.ready_s + limits.lead_s + 30, probe_topic=spec.probe_topic, output_dir="",
+    )  # fmt: skip
+    consumers = [
+        dataclasses.replace(
+            job, worker=f"consumer-{index}", role="consumer", index=index, probe_topic=None,
+            subscription=f"subscription-{index % workload.subscriptions}",
+        )
+        for index in range(workload.consumers)
+    ]  # fmt: skip
+    producers = [
+        dataclasses.replace(job, worker=f"producer-{index}", index=index) for index in range(workload.producers)
+    ]
+    return [*consumers, *producers]
+
+
+class _Run:
+    """One run from ready to done. The first abort ends it; what was recorded until then is kept."""
+
+    def __init__(self, spec: LoadSpec, schedule: Schedule, fleet: Fleet, on_progress: Callable[[str], None]) -> None:
+        self._spec, self._limits = spec, spec.limits
+        self._schedule = schedule
+        self._fleet = fleet
+        self._on_progress = on_progress
+
+    def follow(self) -> tuple[tuple[Phase, ...], Abort | None]:
+        abort = self._await_ready()
+        phases: tuple[Phase, ...] = ()
+        if abort is None:
+            now_ns = max(worker.ready_offset_ns for worker in self._fleet.workers) + time.monotonic_ns()
+            start_ns = now_ns + round(self._limits.lead_s * SECOND_NS)
+            phases = self._schedule.phases(start_ns)
+            self._fleet.tell(self._fleet.workers, {"start_ns": start_ns})
+            self._load_ends_s = time.monotonic() + self._limits.lead_s + self._schedule.duration_ns / SECOND_NS
+            abort = self._follow_producers() or self._drain()
+        self._end(abort)
+        return phases, abort
+
+    def _await_ready(self) -> Abort | None:
+        deadline = time.monotonic() + self._limits.ready_s
+        while any(worker.state == "starting" for worker in self._fleet.workers):
+            self._fleet.next(_TICK_S)
+            abort = self._worker_abort()
+            if abort is not None:
+                return abort
+            if time.monotonic() > deadline:
+                late = [worker for worker in self._fleet.workers if worker.state == "starting"]
+                names = ", ".join(worker.job.worker for worker in late)
+                reason = f"{names} not connected within {self._limits.ready_s:g} s"
+                return Abort("nothing-acknowledged", "outcome", reason, late[0].host.name)
+            ready = sum(worker.state == "ready" for worker in self._fleet.workers)
+            self._on_progress(f"{ready} of {len(self._fleet.workers)} workers ready")
+        return None
+
+    def _worker_abort(self) -> Abort | None:
+        return next((abort for worker in self._fleet.workers if (abort := of_worker(worker)) is not None), None)
+
+    def _follow_producers(self) -> Abort | None:
+        watch = AcknowledgementWatch(self._limits.nothing_acknowledged_s)
+        producers = self._fleet.of_role("producer")
+        while not all(worker.over for worker in producers):
+            abort = self._step() or watch.check(self._fleet)
+            if abort is not None:
+                return abort
+        return None
+
+    def _drain(self) -> Abort | None:
+        """Waits until every subscription has what was acknowledged and nothing more comes, or it takes too long."""
+        acked = sum(worker.count("acked") for worker in self._fleet.of_role("producer"))
+        began = moved = time.monotonic()
+        before = -1
+        while True:
+            abort = self._step()
+            if abort is not None:
+                return abort
+            now, received = time.monotonic(), self._received()
+            if sum(received.values()) != before:
+                before, moved = sum(received.values()), now
+            # repeats count as receipts, so that reaching the number isn't enough: it must also have become quiet
+            if now - moved > self._limits.quiet_s and all(count >= acked for count in received.values()):
+                return None
+            if now - moved > self._limits.stalled_drain_s or now - began > self._spec.workload.drain_s:
+                return None
+
+    def _received(self) -> dict[str | None, int]:
+        received: dict[str | None, int] = {}
+        for worker in self._fleet.of_role("consumer"):
+            received[worker.job.subscription] = received.get(worker.job.subscription, 0) + worker.count("received")
+        return received
+
+    def _step(self) -> Abort | None:
+        """Takes in what a worker says, shows the progress, and applies the rules about workers."""
+        worker = self._fleet.next(_TICK_S)
+        if worker is not None:
+            abort = of_worker(worker)
+            if abort is not None:
+                return abort
+        self._on_progress(progress_line(self._fleet, self._load_ends_s - time.monotonic()))
+        now = time.monotonic()
+        silent = (of_silence(each, self._limits.silence_s, now) for each in self._fleet.workers)
+        return next((abort for abort in silent if abort is not None), None)
+
+    def _end(self, abort: Abort | None) -> None:
+        order = {"stop": True} if abort is None else {"abort": abort.reason}
+        # who has failed may still be busy with its loop: it is told, too
+        told = [worker for worker in self._fleet.workers if worker.state not in ("done", "died", "lost")]
+        self._fleet.tell(told, order)
+        deadline = time.monotonic() + self._limits.ending_s
+        while not all(worker.over for worker in self._fleet.workers) and time.monotonic() < deadline:
+            self._fleet.next(_TICK_S)

@@ -1,0 +1,71 @@
+"""What a worker is told, as one line of JSON, and the words of the conversation with it. It starts nothing.
+
+To the worker: the job; then {"start_ns": ...} (epoch, the start barrier); then {"stop": true} (consumers: all has arrived) or
+{"abort": "reason"}. The end of its input means abort. From the worker, one JSON object a line, `event` first:
+`ready`, `progress` (every second), `file` (a record file is whole), `done`, or `failed`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from bench.clients.client import ClientSpec
+from bench.schedule import SECOND_NS, Schedule
+
+Role = Literal["producer", "consumer"]
+# Why a worker failed: what its client met, its disk being full, or anything else.
+Cause = Literal["client", "disk-full", "worker"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One worker's part of a run. `run` marks the run's messages; `subscription` is a consumer's, `probe_topic` a producer's.
+
+    `output_dir` is a path on the worker's host. `start_timeout_s` bounds the wait for the barrier, `drain_s` everything after
+    the schedule's end: a worker that is told nothing more ends by itself.
+    """
+
+    worker: str
+    role: Role
+    index: int
+    subscription: str | None
+    run: int
+    client: ClientSpec
+    schedule: Schedule
+    compressible_share: float
+    drain_s: float
+    start_timeout_s: float
+    probe_topic: str | None
+    output_dir: str
+
+    def to_line(self) -> str:
+        """The job as one line of JSON."""
+        return json.dumps(asdict(self))
+
+    @property
+    def drain_ns(self) -> int:
+        """`drain_s` in nanoseconds."""
+        return round(self.drain_s * SECOND_NS)
+
+
+def job_of(line: str) -> Job:
+    """Reads `Job.to_line`. Raises ValueError when it is not one of this version."""
+    try:
+        fields: dict[str, Any] = json.loads(line)
+        return Job(
+            **{
+                **fields,
+                "client": ClientSpec(**fields["client"]),
+                "schedule": Schedule(**fields["schedule"]),
+            }
+        )
+    except (TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"not a job of this version: {error}") from None
+
+
+def event(name: str, fields: Mapping[str, Any]) -> str:
+    """One line of the worker's output."""
+    return json.dumps({"event": name, **fields})

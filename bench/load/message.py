@@ -1,0 +1,66 @@
+"""The message: a fixed header that names it, then seeded random bytes. Makes and reads messages, knows no client.
+
+Header, little endian, 32 bytes: magic, layout version, producer, run, sequence, intended time. `run` tells this trial's
+messages from any other's, so that a leftover of an earlier run can never count as received.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAGIC = b"sbx1"
+LAYOUT_VERSION = 1
+_HEADER = struct.Struct("<4sHHiIqq")
+HEADER_BYTES = _HEADER.size
+HEADER_FIELDS = np.dtype(
+    [
+        ("magic", "S4"),
+        ("version", "<u2"),
+        ("reserved", "<u2"),
+        ("producer", "<i4"),
+        ("run", "<u4"),
+        ("sequence", "<i8"),
+        ("intended_ns", "<i8"),
+    ]
+)
+# Larger than the window of the usual compressors, so that repeats of the pool don't make random bytes compressible.
+POOL_BYTES = 4 * 1024 * 1024
+MOST_IN_POOL = 4096
+
+
+def bodies(body_bytes: int, compressible_share: float, *, seed: int, producer: int) -> list[bytes]:
+    """The pool of message bodies of one producer: random bytes, then `compressible_share` of zeros."""
+    zeros = round(body_bytes * compressible_share)
+    generator = np.random.default_rng([seed, producer])
+    count = max(1, min(MOST_IN_POOL, POOL_BYTES // max(1, body_bytes)))
+    return [generator.bytes(body_bytes - zeros) + bytes(zeros) for _ in range(count)]
+
+
+def message_maker(
+    message_bytes: int, compressible_share: float, *, seed: int, producer: int, run: int
+) -> Callable[[int, int], bytes]:
+    """A function (sequence, intended_ns) -> the message."""
+    pool = bodies(message_bytes - HEADER_BYTES, compressible_share, seed=seed, producer=producer)
+    size, pack = len(pool), _HEADER.pack
+
+    def make(sequence: int, intended_ns: int) -> bytes:
+        return pack(MAGIC, LAYOUT_VERSION, 0, producer, run, sequence, intended_ns) + pool[sequence % size]
+
+    return make
+
+
+def read_headers(headers: bytes | bytearray) -> NDArray[np.void]:
+    """Headers, one after another, as an array with one field per header field."""
+    return np.frombuffer(headers, dtype=HEADER_FIELDS)
+
+
+def of_run(headers: NDArray[np.void], run: int) -> NDArray[np.bool_]:
+    """Which headers are ours and of this run."""
+    ours: NDArray[np.bool_] = (
+        (headers["magic"] == MAGIC) & (headers["version"] == LAYOUT_VERSION) & (headers["run"] == run)
+    )
+    return ours

@@ -1,0 +1,109 @@
+"""The sending loop: open loop, paced by the schedule. A late send keeps its intended time; nothing here waits for ever."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.clients.client import Backpressure, ClientError, Producer
+from bench.load.clock import sleep_towards
+from bench.load.control import Control
+from bench.load.produced import Block, ProducedBook
+from bench.records import NEVER_NS
+from bench.schedule import CHUNK_MESSAGES, Schedule
+
+_WINDOW_WAIT_NS = 200_000
+_ENDED = -1
+Chunks = Iterator[tuple[int, NDArray[np.int64]]]
+
+
+def chunks_of(schedule: Schedule, producer: int, start_ns: int) -> Chunks:
+    """(first sequence, intended times since the epoch) of one producer, chunk by chunk."""
+    for number, offsets in enumerate(schedule.offsets_ns(producer)):
+        yield number * CHUNK_MESSAGES, offsets + start_ns
+
+
+class SendingLoop:
+    """Sends one producer's schedule. `deadline_ns` (monotonic) ends late sends and the wait for acknowledgements."""
+
+    def __init__(
+        self, client: Producer, book: ProducedBook, make: Callable[[int, int], bytes], control: Control,
+        *, in_flight: int, anchor_ns: int, deadline_ns: int,
+    ) -> None:  # fmt: skip
+        self.sent = 0
+        self.refused = 0
+        self._client = client
+        self._book = book
+        self._make = make
+        self._control = control
+        self._in_flight = in_flight
+        self._anchor_ns = anchor_ns
+        self._deadline_ns = deadline_ns
+        self._due: int | None = None  # when the next message's turn is, monotonic
+
+    def lag_ns(self) -> int:
+        """How late the next message already is; 0 while on time."""
+        return max(0, time.monotonic_ns() - self._due) if self._due is not None else 0
+
+    def run(self, chunks: Chunks) -> None:
+        """Sends until the schedule, the deadline or an abort ends it, then waits for acknowledgements as long as it may."""
+        for first_sequence, intended_ns in chunks:
+            block = self._book.open(first_sequence, intended_ns)
+            if not self._send_block(block):
+                break
+            block.passed = True
+        self._due = None
+        while self._book.in_flight > 0 and not self._ended():
+            sleep_towards(_WINDOW_WAIT_NS * 5)
+
+    def _ended(self) -> bool:
+        return self._control.stopped or time.monotonic_ns() >= self._deadline_ns
+
+    def _send_block(self, block: Block) -> bool:
+        first, anchor_ns, book = block.first_sequence, self._anchor_ns, self._book
+        make, attempt, sent, now_ns = self._make, self._attempt, block.sent, time.monotonic_ns
+        for position, intended_ns in enumerate(block.intended_ns.tolist()):
+            self._due = due = intended_ns - anchor_ns
+            while (wait_ns := due - now_ns()) > 0 and not self._control.stopped:
+                sleep_towards(wait_ns)
+            if self._control.stopped or due - wait_ns > self._deadline_ns:
+                return False
+            if book.in_flight >= self._in_flight and not self._await_window():
+                return False
+            returned_ns = attempt(first + position, make(first + position, intended_ns))
+            if returned_ns == _ENDED:
+                return False
+            sent[position] = returned_ns
+        return True
+
+    def _await_window(self) -> bool:
+        while self._book.in_flight >= self._in_flight:
+            if self._ended():
+                return False
+            sleep_towards(_WINDOW_WAIT_NS)
+        return True
+
+    def _attempt(self, sequence: int, payload: bytes) -> int:
+        """Hands one message over, again while the client's buffer is full; returns when that call returned (monotonic).
+
+        NEVER_NS when the client refused the message for good, _ENDED when the run ended before it took it.
+        """
+        while True:
+            self._book.handed_over += 1
+            try:
+                self._client.send(sequence, payload)
+            except Backpressure:
+                self._book.handed_over -= 1
+                if self._ended():
+                    return _ENDED
+                sleep_towards(_WINDOW_WAIT_NS)
+            except ClientError as error:
+                self._book.failed(sequence, error.name)
+                self.refused += 1
+                return NEVER_NS
+            else:
+                self.sent += 1
+                return time.monotonic_ns()

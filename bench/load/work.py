@@ -1,0 +1,205 @@
+"""One worker's work from job to last file, whatever process or thread it runs in. Talks through `emit`, listens to a Control.
+
+1. connect; a producer with a probe topic gets one message acknowledged there     -> ready
+2. wait for the start instant
+3. send or receive, a progress event every second                                 -> progress, file
+4. write what is left, disconnect                                                 -> done (or failed, at any step)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import importlib
+import resource
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, cast
+
+from bench.clients.client import ClientError, ClientModule
+from bench.load.clock import Clock, anchored_clock
+from bench.load.consumed import Batch, ConsumedBook
+from bench.load.consumer import receive_until_told
+from bench.load.control import Control
+from bench.load.job import Cause, Job
+from bench.load.message import message_maker
+from bench.load.probe import probe
+from bench.load.produced import ProducedBook
+from bench.load.producer import SendingLoop, chunks_of
+from bench.records import WrittenFile
+from bench.schedule import SECOND_NS
+
+Emit = Callable[[str, Mapping[str, Any]], None]
+PROGRESS_EVERY_S = 1.0
+# Beyond schedule and drain, for a consumer whose operator has vanished without closing the connection.
+_FORGOTTEN_AFTER_NS = 120 * SECOND_NS
+_KIBIBYTE = 1024
+
+
+def work(job: Job, control: Control, emit: Emit, *, heartbeat: Callable[[], None] = lambda: None) -> bool:
+    """Does the job; False when it failed, which has been emitted then. `heartbeat` is called while it is alive."""
+    try:
+        module = cast(ClientModule, importlib.import_module(job.client.module))
+        if job.role == "producer":
+            _produce(job, module, control, emit, heartbeat)
+        else:
+            _consume(job, module, control, emit, heartbeat)
+        return True
+    except Exception as error:
+        emit("failed", {"cause": _cause(error), "error": f"{type(error).__name__}: {error}"})
+        return False
+
+
+def _cause(error: Exception) -> Cause:
+    if isinstance(error, ClientError):
+        return "client"
+    return "disk-full" if isinstance(error, OSError) and error.errno == errno.ENOSPC else "worker"
+
+
+def _produce(job: Job, module: ClientModule, control: Control, emit: Emit, heartbeat: Callable[[], None]) -> None:
+    clock = anchored_clock()
+    book = ProducedBook(job.index, clock.anchor_ns, Path(job.output_dir), _file_noted(emit))
+    make = message_maker(
+        job.client.message_bytes, job.compressible_share, seed=job.schedule.seed, producer=job.index, run=job.run
+    )
+    probed_ms = probe(job, module) if job.probe_topic else None
+    client = module.connect_producer(job.client, book)
+    emit("ready", {"now_ns": clock.now_ns()})
+    start_ns = control.await_start(job.start_timeout_s)
+    if start_ns is None:
+        client.close()
+        emit("done", {"rows": 0, "aborted": control.abort_reason})
+        return
+    book.begin(job.schedule.phases(start_ns))
+    chunks = chunks_of(job.schedule, job.index, start_ns)
+    deadline_ns = start_ns - clock.anchor_ns + job.schedule.duration_ns + job.drain_ns
+    loop = SendingLoop(
+        client, book, make, control,
+        in_flight=job.client.in_flight, anchor_ns=clock.anchor_ns, deadline_ns=deadline_ns,
+    )  # fmt: skip
+    usage = _Usage(clock, start_ns)
+
+    def counts() -> dict[str, Any]:
+        return {
+            "sent": loop.sent,
+            "acked": book.acked,
+            "errors": book.failures,
+            "in_flight": book.in_flight,
+            "lag_ns": loop.lag_ns(),
+        }
+
+    with _Background(book.sweep, counts, emit, heartbeat):
+        loop.run(chunks)
+    spent = usage.spent()
+    book.close(chunks, clock.now_ns())
+    first_ms = probed_ms if probed_ms is not None else _first_ack_ms(book, start_ns - clock.anchor_ns)
+    emit("done", {**counts(), **spent, "repeated": book.repeated, "first_acknowledgement_ms": first_ms})
+    client.close()
+
+
+def _first_ack_ms(book: ProducedBook, start_monotonic_ns: int) -> float | None:
+    return None if book.first_ack_ns is None else (book.first_ack_ns - start_monotonic_ns) / 1e6
+
+
+def _consume(job: Job, module: ClientModule, control: Control, emit: Emit, heartbeat: Callable[[], None]) -> None:
+    clock = anchored_clock()
+    subscription = job.subscription or ""
+    book = ConsumedBook(
+        job.index, subscription, job.run, clock.anchor_ns, Path(job.output_dir), _file_noted(emit)
+    )  # fmt: skip
+    client = module.connect_consumer(job.client, subscription, job.worker)
+    emit("ready", {"now_ns": clock.now_ns()})
+    start_ns = control.await_start(job.start_timeout_s)
+    if start_ns is None:
+        client.close()
+        emit("done", {"rows": 0, "aborted": control.abort_reason})
+        return
+    book.begin(job.schedule.phases(start_ns))
+    # producers may drain first, then consumers: each has drain_s
+    end_ns = start_ns - clock.anchor_ns + job.schedule.duration_ns + 2 * job.drain_ns + _FORGOTTEN_AFTER_NS
+    usage = _Usage(clock, start_ns)
+    waiting: SimpleQueue[Batch] = SimpleQueue()
+
+    def write_waiting() -> None:
+        while not waiting.empty():
+            book.write(waiting.get())
+
+    def counts() -> dict[str, Any]:
+        return {"received": book.received, "foreign": book.foreign, "errors": sum(client.errors().values())}
+
+    with _Background(write_waiting, counts, emit, heartbeat):
+        receive_until_told(client, book, control, waiting.put, deadline_ns=end_ns)
+    spent = usage.spent()
+    write_waiting()
+    book.write(book.take())
+    emit("done", {**counts(), **spent, "errors_by_name": dict(client.errors())})
+    client.close()
+
+
+def _file_noted(emit: Emit) -> Callable[[WrittenFile], None]:
+    return lambda file: emit("file", dataclasses.asdict(file))
+
+
+class _Usage:
+    """CPU and wall time from the start instant on (connecting is not load), and the peak of memory."""
+
+    def __init__(self, clock: Clock, start_ns: int) -> None:
+        self._clock = clock
+        self._start_ns = start_ns
+        self._cpu_before_s = _cpu_s()
+
+    def spent(self) -> dict[str, Any]:
+        return {
+            "cpu_s": _cpu_s() - self._cpu_before_s,
+            "wall_s": max(0.0, (self._clock.now_ns() - self._start_ns) / 1e9),
+            "rss_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE,
+        }
+
+
+def _cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+class _Background:
+    """The thread beside a loop: writes files and emits progress every second. Its failure is raised at the end of the loop."""
+
+    def __init__(
+        self,
+        write: Callable[[], None],
+        counts: Callable[[], Mapping[str, Any]],
+        emit: Emit,
+        heartbeat: Callable[[], None],
+    ) -> None:
+        self._write, self._counts, self._emit, self._heartbeat = write, counts, emit, heartbeat
+        self._ended = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="progress-and-files", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *raised: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        if self._failure is not None and raised[0] is None:
+            raise self._failure
+
+    def _run(self) -> None:
+        next_s = time.monotonic()
+        while not self._ended.wait(max(0.0, next_s - time.monotonic())):
+            next_s += PROGRESS_EVERY_S
+            self._heartbeat()
+            self._emit("progress", self._counts())
+            try:
+                self._write()
+            except BaseException as error:
+                self._failure = error
+                self._emit(
+                    "failed",
+                    {"cause": _cause(error) if isinstance(error, Exception) else "worker", "error": str(error)},
+                )
+                return

@@ -1,0 +1,106 @@
+"""The worker process on a client host: `python -m bench.load.worker`. Job and orders come by standard input, events go out.
+
+It leaves no orphan: the end of its input ends it, by force if a client library hangs. It never lets a library write into
+the stream of events.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from bench.load.control import Control
+from bench.load.job import event, job_of
+from bench.load.work import work
+
+# A thread held up longer than a scheduler hiccup by one that computes would be late with an acknowledgement's time.
+_SWITCH_INTERVAL_S = 0.001
+_END_BY_FORCE_AFTER_S = 20.0
+# No heartbeat for so long: the interpreter itself is stuck inside a library (faulthandler needs no interpreter to end it).
+_STUCK_AFTER_S = 90.0
+_STRAY_BYTES = 64 * 1024
+
+
+class Events:
+    """The stream of events: whole lines, from any thread. A reader that is gone is noticed by the end of our input."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def emit(self, name: str, fields: Mapping[str, Any]) -> None:
+        """Writes one event."""
+        with self._lock:
+            try:
+                self._stream.write(event(name, fields) + "\n")
+                self._stream.flush()
+            except (OSError, ValueError):
+                return
+
+
+def take_over_output() -> TextIO:
+    """Standard output for events alone: what libraries print there goes to standard error instead, and only its beginning.
+
+    (A client in trouble has been seen to print millions of lines.)
+    """
+    own = os.fdopen(os.dup(1), "w")
+    reading, writing = os.pipe()
+    os.dup2(writing, 1)
+    os.close(writing)
+    threading.Thread(target=_pass_on, args=(reading,), name="stray-output", daemon=True).start()
+    return own
+
+
+def _pass_on(reading: int) -> None:
+    left = _STRAY_BYTES
+    while piece := os.read(reading, 65_536):
+        if left > 0:
+            os.write(2, piece[:left])
+            left -= len(piece)
+
+
+def main() -> None:
+    """Runs one job and ends the process without giving libraries a chance to hang in their destructors."""
+    events = Events(take_over_output())
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    try:
+        job = job_of(sys.stdin.readline())
+    except ValueError as error:
+        events.emit("failed", {"cause": "worker", "error": str(error)})
+        _end(2)
+    control = Control(on_end=lambda: _end_by_force(events))
+    threading.Thread(target=control.follow, args=(sys.stdin,), name="orders", daemon=True).start()
+    succeeded = work(job, control, events.emit, heartbeat=_still_alive)
+    _end(0 if succeeded else 1)
+
+
+def _still_alive() -> None:
+    faulthandler.dump_traceback_later(_STUCK_AFTER_S, exit=True)
+
+
+def _end_by_force(events: Events) -> None:
+    def end() -> None:
+        events.emit(
+            "failed",
+            {"cause": "worker", "error": f"still busy {_END_BY_FORCE_AFTER_S:g} s after the end: ended by force"},
+        )
+        faulthandler.dump_traceback()
+        _end(3)
+
+    timer = threading.Timer(_END_BY_FORCE_AFTER_S, end)
+    timer.daemon = True
+    timer.start()
+    faulthandler.dump_traceback_later(_END_BY_FORCE_AFTER_S + 10, exit=True)
+
+
+def _end(status: int) -> None:
+    sys.stderr.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    main()

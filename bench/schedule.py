@@ -1,0 +1,92 @@
+"""When each message is to be sent, fixed before the run. A pure function of its fields: it reads no clock and sends nothing.
+
+Offsets count from the start instant. They come in chunks, so that memory stays flat however long the run is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+CHUNK_MESSAGES = 65_536
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A named stretch of the schedule, from `start_ns` up to and without `end_ns`."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """`rate_per_s` over all producers. Constant arrivals of the producers are interleaved; Poisson ones are independent."""
+
+    rate_per_s: int
+    producers: int
+    arrivals: Literal["constant", "poisson"]
+    warmup_ns: int
+    measure_ns: int
+    seed: int
+
+    @property
+    def duration_ns(self) -> int:
+        """From the start instant to the end of the last phase."""
+        return self.warmup_ns + self.measure_ns
+
+    def phases(self, start_ns: int) -> tuple[Phase, ...]:
+        """The phases of a run that starts at `start_ns`; a warm-up of no length is none."""
+        measure = start_ns + self.warmup_ns
+        phases = (Phase("warmup", start_ns, measure), Phase("measure", measure, measure + self.measure_ns))
+        return phases if self.warmup_ns else phases[1:]
+
+    def offsets_ns(self, producer: int) -> Iterator[NDArray[np.int64]]:
+        """The intended times of one producer, ascending, in chunks of CHUNK_MESSAGES (the last may be shorter)."""
+        if self.arrivals == "constant":
+            return self._constant(producer)
+        return self._poisson(producer)
+
+    def count(self, producer: int) -> int:
+        """How many messages one producer is to send."""
+        if self.arrivals == "constant":
+            return len(range(producer, self._constant_total(), self.producers))
+        return sum(len(chunk) for chunk in self._poisson(producer))
+
+    def total(self) -> int:
+        """How many messages all producers are to send."""
+        return sum(self.count(producer) for producer in range(self.producers))
+
+    def _constant_total(self) -> int:
+        return -(-self.rate_per_s * self.duration_ns // SECOND_NS)
+
+    def _constant(self, producer: int) -> Iterator[NDArray[np.int64]]:
+        total = self._constant_total()
+        step = CHUNK_MESSAGES * self.producers
+        for first in range(producer, total, step):
+            order = np.arange(first, min(first + step, total), self.producers, dtype=np.int64)
+            # whole seconds apart: order * SECOND_NS alone would overflow after nine thousand million messages
+            seconds, rest = np.divmod(order, self.rate_per_s)
+            yield seconds * SECOND_NS + rest * SECOND_NS // self.rate_per_s
+
+    def _poisson(self, producer: int) -> Iterator[NDArray[np.int64]]:
+        generator = np.random.default_rng([self.seed, producer])
+        mean_gap_ns = SECOND_NS * self.producers / self.rate_per_s
+        last = 0.0
+        while True:
+            gaps = generator.exponential(mean_gap_ns, CHUNK_MESSAGES)
+            gaps[0] += last
+            times = np.cumsum(gaps)
+            last = float(times[-1])
+            chunk = times.astype(np.int64)
+            inside = int(np.searchsorted(chunk, self.duration_ns, side="left"))
+            if inside:
+                yield chunk[:inside]
+            if inside < CHUNK_MESSAGES:
+                return

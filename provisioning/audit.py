@@ -1,0 +1,46 @@
+"""What running processes and their jars show of themselves beside their own interfaces. It changes nothing on a host."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from provisioning.agents import ask, program
+from provisioning.host import Host
+
+AGENT = program("audit_agent.py")
+AUDIT_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """`listeners`: daemon -> "address:port". `constants`: names that the jars' classes know. `said`: answers in order."""
+
+    listeners: Mapping[str, tuple[str, ...]]
+    constants: frozenset[str]
+    said: tuple[str, ...]
+
+
+def look(
+    host: Host,
+    pids: Mapping[str, int],
+    *,
+    folder: str = "",
+    jars: Sequence[str] = (),
+    names: Collection[str] = (),
+    say: Sequence[tuple[str, int, str]] = (),
+) -> Evidence:
+    """One look at a host: where `pids` listen, which `names` are strings in the `jars` of `folder`, what ports answer to `say`."""
+    request = {
+        "pids": list(pids.values()),
+        "folder": folder,
+        "jars": list(jars),
+        "names": sorted(names),
+        "say": [list(one) for one in say],
+    }
+    answer = ask(host, AGENT, request, timeout_s=AUDIT_TIMEOUT_S)
+    return Evidence(
+        {name: tuple(answer["listeners"][str(pid)]) for name, pid in pids.items()},
+        frozenset(answer["constants"]),
+        tuple(answer["said"]),
+    )

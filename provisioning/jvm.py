@@ -1,0 +1,93 @@
+"""Java processes on hosts: their command lines, and their flags read back from the running process. It starts nothing."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+from provisioning.errors import DeploymentError
+from provisioning.host import Host
+
+JCMD_TIMEOUT_S = 60.0
+_PID = re.compile(r"^(\d+):$", re.M)
+_FLAG = re.compile(r"-XX:(?:([+-])(\w+)|(\w+)=(\S*))")
+
+
+def java(argfile: str, libs: str, main_class: str, *arguments: str, archive: str = "") -> tuple[str, ...]:
+    """The argument vector of a Java program: flags from a rendered argument file, every jar of `libs` (a JVM wildcard).
+
+    `archive` is a flag of `archive_flags`, or empty.
+    """
+    return ("java", f"@{argfile}", *filter(None, [archive]), "-cp", f"{libs}/*", main_class, *arguments)
+
+
+def archive_flags(host: Host, folder: str, names: Sequence[str]) -> dict[str, str]:
+    """Per daemon the flag that makes its start about twice as fast: use the archive of its loaded classes, or make it.
+
+    A JVM started without one writes it at its first clean end (`folder`/NAME.jsa). Its header is written last, so that an archive cut
+    off in the middle begins with zeros and is made anew; one that doesn't fit the JVM or the jars is ignored by the JVM itself.
+    """
+    paths = {name: f"{folder}/{name}.jsa" for name in names}
+    checks = [
+        f'[ -n "$(head -c 4 {shlex.quote(path)} 2>/dev/null | tr -d {chr(39)}\\0{chr(39)})" ] && echo {name}'
+        for name, path in paths.items()
+    ]
+    whole = host.run(f"mkdir -p {shlex.quote(folder)}; {'; '.join(checks)}; true").stdout.split()
+    return {
+        name: f"-XX:SharedArchiveFile={path}" if name in whole else f"-XX:ArchiveClassesAtExit={path}"
+        for name, path in paths.items()
+    }
+
+
+def flags_command(pids: Mapping[str, int]) -> str:
+    """The command line that prints the flags of several JVMs of one host."""
+    return "for pid in {}; do jcmd $pid VM.flags; done".format(" ".join(str(pid) for pid in pids.values()))
+
+
+def parse_flags(printed: str) -> dict[int, dict[str, str]]:
+    """`jcmd PID VM.flags` of several JVMs: pid -> flag -> value; only flags that don't have their default are printed."""
+    parts = _PID.split(printed)[1:]
+    return {int(pid): _flags(body) for pid, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def _flags(body: str) -> dict[str, str]:
+    found = {}
+    for sign, switch, key, value in _FLAG.findall(body):
+        if switch:
+            found[switch] = "true" if sign == "+" else "false"
+        else:
+            found[key] = value
+    return found
+
+
+def read_flags(host: Host, pids: Mapping[str, int]) -> dict[str, dict[str, str]]:
+    """The flags of running JVMs: daemon -> flag -> value. Raises DeploymentError if one didn't answer."""
+    if not pids:
+        return {}
+    completed = host.run(flags_command(pids), timeout_s=JCMD_TIMEOUT_S, check=False)
+    by_pid = parse_flags(completed.stdout)
+    silent = [name for name, pid in pids.items() if not by_pid.get(pid)]
+    if silent:
+        raise DeploymentError(
+            f"{host.name}: jcmd did not print the flags of {', '.join(silent)}: {completed.stderr.strip()[-400:]}",
+            next_step="jcmd comes with a JDK (a JRE is not enough) and must run as the user that runs the daemon.",
+        )
+    return {name: by_pid[pid] for name, pid in pids.items()}
+
+
+def system_properties(printed: str) -> dict[str, str]:
+    """`jcmd PID VM.system_properties`: a Java properties file, in which colons and backslashes are escaped."""
+    lines = [line for line in printed.splitlines() if "=" in line and not line.startswith("#")]
+    pairs = (line.split("=", 1) for line in lines)
+    return {key: re.sub(r"\\(.)", r"\1", value) for key, value in pairs}
+
+
+def read_system_properties(host: Host, pid: int) -> dict[str, str]:
+    """The system properties of a running JVM."""
+    return system_properties(host.run(f"jcmd {pid} VM.system_properties", timeout_s=JCMD_TIMEOUT_S).stdout)
+
+
+def shell(argv: tuple[str, ...]) -> str:
+    """An argument vector as a shell command line."""
+    return shlex.join(argv)

@@ -1,0 +1,213 @@
+"""The verbs that put Kafka on hosts: whole files, nodes, Kafka's own tools. It never dials a broker from the operator's machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from shlex import quote
+
+from provisioning import daemons
+from provisioning.daemons import Daemon
+from provisioning.deployment import DaemonState, Endpoints, Plan, SoftwareStore
+from provisioning.errors import DeploymentError, HostError
+from provisioning.evidence import fetch_evidence
+from provisioning.host import Host, on_all
+from provisioning.jvm import archive_flags, read_flags, shell
+from provisioning.kafka import layout, printed
+from provisioning.kafka.durability import LEVELS, level_settings
+from provisioning.overrides import check_overrides, overrides_for
+from provisioning.placement import place
+from provisioning.settings import Settings
+
+CLUSTER_ID = "c2FtZWJveC1rYWZrYS0wMQ"  # any 16 bytes in base64; every trial's cluster starts from nothing
+FORMAT_TIMEOUT_S = 120.0
+START_LIMIT_S = 120.0
+TOOL_TIMEOUT_S = 120.0
+IN_SYNC_LIMIT_S = 60.0
+LIBS = "/libs"
+STOP_GRACE_S = 15.0
+
+
+class KafkaDeployment:
+    """Kafka with KRaft: controllers on the metadata hosts, or combined with the brokers; see `Deployment` for the verbs."""
+
+    system = "kafka"
+
+    def __init__(self, hosts: Sequence[Host], store: SoftwareStore) -> None:
+        self.version = store.version(self.system)
+        self._store = store
+        self._nodes = layout.nodes(hosts)
+        self._libs = ""  # relative to a host's root; known once installed
+        self._plan: Plan | None = None
+
+    def durabilities(self) -> Sequence[int]:
+        return tuple(LEVELS)
+
+    def install(self) -> None:
+        self._libs = self._store.deploy(self.system, self._hosts()) + LIBS
+
+    def configure(self, plan: Plan) -> Settings:
+        level = level_settings(plan.durability)
+        rendered = {node: layout.files(node, self._nodes, plan) for node in self._nodes}
+        intended: dict[str, dict[str, str]] = {}
+        for node in self._nodes:
+            intended |= layout.settings_of(node, rendered[node])
+        intended["topic"] = level.topic | overrides_for(plan, "topic")
+        intended["topic/layout"] = {
+            "partitions": str(plan.topic.partitions),
+            "replication.factor": str(layout.replicas(self._nodes)),
+        }
+        check_overrides(plan, intended.keys() - {"topic/layout"})
+        by_host = {node.host.name: node for node in self._nodes}
+        on_all(
+            "kafka: writing configuration",
+            self._hosts(),
+            lambda host: place(host, rendered[by_host[host.name]], emptied=[by_host[host.name].log_path]),
+        )
+        self._plan = plan
+        self._topic_settings = intended["topic"]
+        return intended
+
+    def start(self) -> None:
+        self._planned()
+        nodes = {node.host.name: node for node in self._nodes}
+        on_all("kafka: formatting", self._hosts(), lambda host: self._format(nodes[host.name]))
+        on_all("kafka: starting", self._hosts(), lambda host: self._start(nodes[host.name]))
+        # A node says so when it is registered with the controllers' quorum and may serve, not merely when it listens.
+        probes = {
+            node.host.name: [daemons.Probe(f"{node.component} to join", ("Kafka Server started",), path=node.log_path)]
+            for node in self._nodes
+        }
+        names = {node.host.name: [node.daemon] for node in self._nodes}
+        daemons.await_ready("kafka: starting", probes, names, self._hosts(), limit_s=START_LIMIT_S)
+
+    def create_topic(self) -> None:
+        topic = self._planned().topic
+        create = ["--create", "--if-not-exists", "--topic", topic.name, "--partitions", str(topic.partitions)]
+        create += ["--replication-factor", str(layout.replicas(self._nodes))]
+        for key, value in self._topic_settings.items():
+            create += ["--config", f"{key}={value}"]
+        node = self._brokers()[0]
+        self._tool(node, "TopicCommand", *create)
+        deadline = time.monotonic() + IN_SYNC_LIMIT_S
+        while True:
+            found = printed.partitions(self._tool(node, "TopicCommand", "--describe", "--topic", topic.name))
+            behind = [each.number for each in found if not each.replicas or set(each.replicas) != set(each.in_sync)]
+            if len(found) == topic.partitions and not behind:
+                return
+            if time.monotonic() > deadline:
+                raise DeploymentError(
+                    f"kafka: topic {topic.name} is not complete after {IN_SYNC_LIMIT_S:g} s: {len(found)} of "
+                    f"{topic.partitions} partitions there, not in sync: {behind}"
+                )
+
+    def effective_settings(self) -> Settings:
+        topic = self._planned().topic.name
+        with ThreadPoolExecutor(max_workers=len(self._nodes) + 3) as pool:
+            flags = [(node, pool.submit(self._jvm_flags, node)) for node in self._nodes]
+            controllers = [
+                (node, pool.submit(self._node_configs, node)) for node in self._nodes if node.daemon == "controller"
+            ]
+            brokers = pool.submit(self._configs, self._brokers()[0], "--entity-type", "brokers")
+            topics = pool.submit(self._configs, self._brokers()[-1], "--entity-type", "topics", "--entity-name", topic)
+            described = pool.submit(self._tool, self._brokers()[-1], "TopicCommand", "--describe", "--topic", topic)
+        effective = {f"jvm/{node.component}": future.result() for node, future in flags}
+        effective |= {node.component: future.result() for node, future in controllers}
+        effective |= {node.component: brokers.result().get(str(node.node_id), {}) for node in self._brokers()}
+        effective["topic"] = topics.result().get(topic, {})
+        effective["topic/layout"] = printed.topic_layout(described.result())
+        return effective
+
+    def endpoints(self) -> Endpoints:
+        return Endpoints(layout.service_url(self._nodes), level_settings(self._planned().durability).client)
+
+    def messages_stored(self) -> int:
+        topic = self._planned().topic
+        output = self._tool(self._brokers()[0], "GetOffsetShell", "--topic", topic.name, "--time", "latest")
+        offsets = printed.end_offsets(output)
+        if len(offsets) != topic.partitions:
+            raise DeploymentError(
+                f"kafka: end offsets of {len(offsets)} of {topic.partitions} partitions: {output[-400:]}"
+            )
+        return sum(offsets.values())
+
+    def under_replicated(self) -> Sequence[str]:
+        output = self._tool(self._brokers()[0], "TopicCommand", "--describe", "--under-replicated-partitions")
+        return [f"{each.topic}-{each.number}" for each in printed.partitions(output)]
+
+    def daemons(self) -> Sequence[DaemonState]:
+        found = on_all("kafka: looking for daemons", self._hosts(), daemons.states)
+        gone = daemons.Found(None, None, False)
+        states = [(node, found[node.host.name].get(node.daemon, gone)) for node in self._nodes]
+        return [
+            DaemonState(node.host.name, node.daemon, state.pid, state.rss_peak_bytes, state.out_of_memory)
+            for node, state in states
+        ]
+
+    def stop(self) -> None:
+        # All at once: a combined node that outlives the controllers' quorum waits for it, up to five minutes.
+        names = {node.host.name: [node.daemon] for node in self._nodes}
+        on_all(
+            "kafka: stopping", self._hosts(), lambda host: daemons.stop(host, names[host.name], grace_s=STOP_GRACE_S)
+        )
+
+    def collect_logs(self, target: Path) -> None:
+        on_all(
+            "kafka: fetching logs", self._hosts(), lambda host: fetch_evidence(host, self.system, target / host.name)
+        )
+
+    def _hosts(self) -> list[Host]:
+        return [node.host for node in self._nodes]
+
+    def _brokers(self) -> list[layout.Node]:
+        return [node for node in self._nodes if node.daemon == "broker"]
+
+    def _planned(self) -> Plan:
+        if self._plan is None or not self._libs:
+            raise DeploymentError("kafka: install and configure come first.")
+        return self._plan
+
+    def _libs_of(self, node: layout.Node) -> str:
+        return f"{node.host.record.root}/{self._libs}"
+
+    def _start(self, node: layout.Node) -> None:
+        libs = self._libs_of(node)
+        archive = archive_flags(node.host, f"{libs.removesuffix(LIBS)}/classes", [node.daemon])[node.daemon]
+        daemons.start(node.host, [Daemon(node.daemon, layout.broker_argv(node, libs, archive), node.log_path)])
+
+    def _format(self, node: layout.Node) -> None:
+        """Once per wipe. The data directories are made here, not in `configure`: a reset may come between."""
+        directories = " ".join(quote(path) for path in node.log_dirs)
+        argv = ("format", "-t", CLUSTER_ID, "-c", node.config_path)
+        storage_tool = shell(layout.tool_argv(node, self._libs_of(node), "kafka.tools.StorageTool", *argv))
+        marker = quote(f"{node.log_dirs[0]}/meta.properties")
+        command = f"mkdir -p {directories} && {{ test -f {marker} || {storage_tool}; }}"
+        node.host.run(command, timeout_s=FORMAT_TIMEOUT_S)
+
+    def _tool(self, node: layout.Node, tool: str, *arguments: str, server: str = "--bootstrap-server") -> str:
+        if server == "--bootstrap-server":
+            address = layout.service_url(self._nodes)
+        else:
+            address = f"{node.host.record.address}:{layout.CONTROLLER_PORT}"
+        package = "kafka.admin" if tool == "ConfigCommand" else "org.apache.kafka.tools"
+        argv = layout.tool_argv(node, self._libs_of(node), f"{package}.{tool}", server, address, *arguments)
+        try:
+            return node.host.run(shell(argv), timeout_s=TOOL_TIMEOUT_S).stdout
+        except HostError as error:
+            raise DeploymentError(f"kafka: {tool} {' '.join(arguments)} failed: {error}") from error
+
+    def _configs(self, node: layout.Node, *entity: str) -> dict[str, dict[str, str]]:
+        return printed.configs(self._tool(node, "ConfigCommand", "--describe", "--all", *entity))
+
+    def _node_configs(self, node: layout.Node) -> dict[str, str]:
+        entity = ("--describe", "--all", "--entity-type", "brokers", "--entity-name", str(node.node_id))
+        output = self._tool(node, "ConfigCommand", *entity, server="--bootstrap-controller")
+        return printed.configs(output).get(str(node.node_id), {})
+
+    def _jvm_flags(self, node: layout.Node) -> dict[str, str]:
+        pid = daemons.running(node.host).get(node.daemon)
+        if pid is None:
+            raise DeploymentError(f"{node.host.name}: {node.daemon} doesn't run any more.")
+        return read_flags(node.host, {node.daemon: pid})[node.daemon]

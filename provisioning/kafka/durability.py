@@ -1,0 +1,36 @@
+"""What each durability level means for Kafka, as data. It decides nothing: the table is what the report prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from provisioning.deployment import Durability
+from provisioning.errors import UnsupportedDurability
+
+# Long.MAX_VALUE, the broker's own default: it never asks for a flush. Written out so that the read-back proves it.
+NEVER_FLUSH = "9223372036854775807"
+
+
+@dataclass(frozen=True)
+class LevelSettings:
+    """A level's settings: of the topic, and of the producer in the neutral words of the load generator."""
+
+    topic: dict[str, str]
+    client: dict[str, str]
+
+
+# flush.messages=1: fsync before a record is acknowledged, on the leader and on each in-sync follower.
+LEVELS: dict[int, LevelSettings] = {
+    1: LevelSettings({"min.insync.replicas": "2", "flush.messages": "1"}, {"acks": "all"}),
+    2: LevelSettings({"min.insync.replicas": "2", "flush.messages": NEVER_FLUSH}, {"acks": "all"}),
+}
+
+
+def level_settings(durability: Durability) -> LevelSettings:
+    """The table's row. Raises UnsupportedDurability naming the levels there are."""
+    if durability.level not in LEVELS:
+        raise UnsupportedDurability(
+            f"kafka can't be deployed at durability level {durability.level}.",
+            next_step=f"Levels it has: {', '.join(map(str, LEVELS))}.",
+        )
+    return LEVELS[durability.level]

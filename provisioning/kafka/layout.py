@@ -1,0 +1,133 @@
+"""Which Kafka process runs on which host, with which addresses and paths. Pure: it renders files, it touches no host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from provisioning.deployment import Plan
+from provisioning.errors import DeploymentError
+from provisioning.host import Host
+from provisioning.jvm import java
+from provisioning.overrides import overrides_for
+from provisioning.rendering import jvm_flags, override_jvm_flags, override_properties, properties, render
+
+CLIENT_PORT = 9092
+CONTROLLER_PORT = 9093
+FIRST_CONTROLLER_ID = 101
+DEFAULT_HEAP = {"broker": "512m", "controller": "256m"}
+
+
+@dataclass(frozen=True)
+class Node:
+    """One Kafka process. Its `daemon` is "broker" (a broker, with or without a controller in it) or "controller"."""
+
+    host: Host
+    node_id: int
+    roles: str
+
+    @property
+    def daemon(self) -> str:
+        return "broker" if "broker" in self.roles else "controller"
+
+    @property
+    def etc(self) -> str:
+        return f"{self.host.record.root}/etc/kafka"
+
+    @property
+    def config_path(self) -> str:
+        return f"{self.etc}/{self.daemon}.properties"
+
+    @property
+    def log_path(self) -> str:
+        return f"{self.host.record.root}/log/kafka-{self.daemon}.log"
+
+    @property
+    def component(self) -> str:
+        return f"{self.daemon}/{self.host.name}"
+
+    @property
+    def log_dirs(self) -> tuple[str, ...]:
+        return tuple(f"{data_dir.path}/kafka" for data_dir in self.host.record.data_dirs)
+
+
+def nodes(hosts: Sequence[Host]) -> tuple[Node, ...]:
+    """Controllers on the metadata hosts where there are any, else combined with the brokers. Raises DeploymentError."""
+    brokers = [host for host in hosts if host.record.role == "broker"]
+    metadata = [host for host in hosts if host.record.role == "metadata"]
+    if not brokers:
+        raise DeploymentError("kafka needs hosts of role broker; the inventory has none.")
+    for host in brokers + metadata:
+        if not host.record.data_dirs:
+            raise DeploymentError(f"{host.name}: kafka needs a data directory; the inventory lists none for this host.")
+    roles = "broker" if metadata else "broker,controller"
+    controllers = [Node(host, FIRST_CONTROLLER_ID + at, "controller") for at, host in enumerate(metadata)]
+    return tuple([Node(host, at, roles) for at, host in enumerate(brokers, start=1)] + controllers)
+
+
+def replicas(all_nodes: Sequence[Node]) -> int:
+    """Replicas of every topic: three, or fewer where there are fewer brokers."""
+    return min(3, sum(node.daemon == "broker" for node in all_nodes))
+
+
+def service_url(all_nodes: Sequence[Node]) -> str:
+    """The bootstrap string of Kafka clients."""
+    return ",".join(f"{node.host.record.address}:{CLIENT_PORT}" for node in all_nodes if node.daemon == "broker")
+
+
+def render_properties(node: Node, all_nodes: Sequence[Node], plan: Plan) -> str:
+    """The node's whole server.properties."""
+    address = node.host.record.address
+    is_broker, is_controller = "broker" in node.roles, "controller" in node.roles
+    listeners = [f"PLAINTEXT://{address}:{CLIENT_PORT}"] * is_broker
+    listeners += [f"CONTROLLER://{address}:{CONTROLLER_PORT}"] * is_controller
+    voters = [each for each in all_nodes if "controller" in each.roles]
+    text = render(
+        "kafka/server.properties.j2",
+        roles=node.roles,
+        node_id=node.node_id,
+        is_broker=is_broker,
+        address=address,
+        client_port=CLIENT_PORT,
+        listeners=",".join(listeners),
+        voters=",".join(f"{each.node_id}@{each.host.record.address}:{CONTROLLER_PORT}" for each in voters),
+        log_dirs=",".join(node.log_dirs),
+        replicas=replicas(all_nodes),
+        min_insync_replicas=min(2, replicas(all_nodes)),
+    )
+    return override_properties(text, overrides_for(plan, node.component))
+
+
+def render_jvm(node: Node, plan: Plan) -> str:
+    """The node's whole Java argument file."""
+    heap = plan.memory.get(node.daemon, {}).get("heap", DEFAULT_HEAP[node.daemon])
+    text = render("kafka/broker.jvm.j2", heap=heap, log4j2=f"{node.etc}/log4j2.properties")
+    return override_jvm_flags(text, overrides_for(plan, f"jvm/{node.component}"))
+
+
+def files(node: Node, all_nodes: Sequence[Node], plan: Plan) -> dict[str, str]:
+    """Every file of the node: path -> content."""
+    return {
+        node.config_path: render_properties(node, all_nodes, plan),
+        f"{node.etc}/{node.daemon}.jvm": render_jvm(node, plan),
+        f"{node.etc}/tool.jvm": render("kafka/tool.jvm.j2", log4j2=f"{node.etc}/log4j2.properties"),
+        f"{node.etc}/log4j2.properties": render("kafka/log4j2.properties.j2"),
+    }
+
+
+def settings_of(node: Node, rendered: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The node's intended settings, from its rendered files."""
+    return {
+        node.component: properties(rendered[node.config_path]),
+        f"jvm/{node.component}": jvm_flags(rendered[f"{node.etc}/{node.daemon}.jvm"]),
+    }
+
+
+def broker_argv(node: Node, libs: str, archive: str) -> tuple[str, ...]:
+    """What starts the node."""
+    return java(f"{node.etc}/{node.daemon}.jvm", libs, "kafka.Kafka", node.config_path, archive=archive)
+
+
+def tool_argv(node: Node, libs: str, main_class: str, *arguments: str) -> tuple[str, ...]:
+    """What runs one of Kafka's own tools on the node's host."""
+    return java(f"{node.etc}/tool.jvm", libs, main_class, *arguments)

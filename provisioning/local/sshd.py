@@ -1,0 +1,174 @@
+"""One local host: an sshd of its own on a loopback address, with a root directory and a host key of its own.
+
+It starts and describes one host; choosing addresses, and cleaning up, is the testbed's.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import secrets
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from provisioning.errors import HostUnreachable, MissingRequirement
+from provisioning.inventory import DataDir, HostRecord, SshAddress
+from provisioning.local.addresses import SSH_PORT, Slot
+from provisioning.local.processes import HOST_ROOT_VARIABLE, SSHD_CONFIG, listener_of
+
+START_TIMEOUT_S = 15.0
+DATA_DIRS = ("data-1", "data-2")
+
+
+class AddressTaken(Exception):
+    """Another process bound the address between our look and our sshd's bind."""
+
+
+def make_key(path: Path, comment: str) -> None:
+    """A new ed25519 key pair at `path` (mode 600) and `path`.pub, without a passphrase."""
+    path.unlink(missing_ok=True)
+    command = [_program("ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path)]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def start(slot: Slot, root: Path, generation: int, operator_key: Path) -> HostRecord:
+    """Makes the host's directories and starts its sshd. Raises AddressTaken, HostUnreachable or MissingRequirement."""
+    sshd = _program("sshd")
+    own = root / "sshd"
+    own.mkdir(parents=True)
+    for name in (*DATA_DIRS, "tmp"):
+        (root / name).mkdir()
+    make_key(own / "host_key", slot.name)
+    user = _user()
+    (root / SSHD_CONFIG).write_text(_config(slot.address, root, operator_key, user))
+    log = own / "sshd.log"
+    command = [sshd, "-f", str(root / SSHD_CONFIG), "-E", str(log)]
+    started = subprocess.run(
+        command,
+        env=_environment(root),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+    )
+    _await_listening(slot, root, log, started.stderr)
+    key_type, key = (own / "host_key.pub").read_text().split()[:2]
+    return HostRecord(
+        name=slot.name,
+        role=slot.role,
+        ssh=SshAddress(slot.address, SSH_PORT, user.pw_name, f"{key_type} {key}"),
+        address=slot.address,
+        root=str(root),
+        data_dirs=tuple(_data_dir(root / name) for name in DATA_DIRS),
+        instance_id=f"local-{secrets.token_hex(6)}",
+        instance_type="local",
+        generation=generation,
+    )
+
+
+def answers(record: HostRecord) -> bool:
+    """Whether the host's own sshd runs and greets."""
+    if listener_of(Path(record.root)) is None:
+        return False
+    try:
+        with socket.create_connection((record.ssh.address, record.ssh.port), timeout=5) as connection:
+            return connection.recv(4) == b"SSH-"
+    except OSError:
+        return False
+
+
+def _await_listening(slot: Slot, root: Path, log: Path, complaint: str) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while True:
+        if listener_of(root) is not None:  # the pid file is written after the bind
+            return
+        text = log.read_text() if log.exists() else ""
+        if "Address already in use" in text:
+            raise AddressTaken(slot.address)
+        if complaint or "fatal:" in text or time.monotonic() > deadline:
+            evidence = (complaint + text).strip()[-800:] or f"no answer within {START_TIMEOUT_S:g} s"
+            raise HostUnreachable(slot.name, f"its sshd on {slot.address}:{SSH_PORT} did not start:\n{evidence}")
+        time.sleep(0.01)
+
+
+def _config(address: str, root: Path, operator_key: Path, user: pwd.struct_passwd) -> str:
+    path = os.environ.get("PATH", os.defpath)
+    variables = {HOST_ROOT_VARIABLE: str(root), "HOME": str(root), "TMPDIR": str(root / "tmp"), "PATH": path}
+    authorized = f"{operator_key}.pub".replace("%", "%%")  # sshd expands % in this one
+    lines = [
+        f"ListenAddress {address}:{SSH_PORT}",
+        f"HostKey {_quoted(f'{root}/sshd/host_key')}",
+        f"PidFile {_quoted(f'{root}/sshd/sshd.pid')}",
+        f"AuthorizedKeysFile {_quoted(authorized)}",
+        "AuthenticationMethods publickey",
+        f"AllowUsers {user.pw_name}",
+        "PermitRootLogin prohibit-password",
+        "StrictModes no",  # a checkout or a temporary folder may be group-writable
+        f"UsePAM {'yes' if _is_locked(user) else 'no'}",
+        "UseDNS no",
+        "PrintMotd no",
+        "PrintLastLog no",
+        "X11Forwarding no",
+        "AllowTcpForwarding no",
+        "ClientAliveInterval 15",
+        "ClientAliveCountMax 4",
+        "MaxStartups 100",
+        "MaxSessions 100",
+        "SetEnv " + " ".join(_quoted(f"{name}={value}") for name, value in variables.items()),
+        "Subsystem sftp internal-sftp",  # samebox doesn't need it; an operator who looks around does
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(word: str) -> str:
+    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _environment(root: Path) -> dict[str, str]:
+    return {**os.environ, HOST_ROOT_VARIABLE: str(root)}
+
+
+def _is_locked(user: pwd.struct_passwd) -> bool:
+    """Whether sshd would refuse the account for its locked password; it doesn't when PAM decides."""
+    try:
+        entries = Path("/etc/shadow").read_text().splitlines()
+    except OSError:
+        return False  # not root: then sshd can't read it either and doesn't refuse
+    return any(entry.startswith(f"{user.pw_name}:!") for entry in entries)
+
+
+def _user() -> pwd.struct_passwd:
+    try:
+        return pwd.getpwuid(os.geteuid())
+    except KeyError:
+        raise MissingRequirement(
+            f"user id {os.geteuid()} has no entry in /etc/passwd, and sshd lets nobody in without one.",
+            next_step="Run samebox as a user of this machine.",
+        ) from None
+
+
+def _program(name: str) -> str:
+    found = shutil.which(
+        name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
+    )
+    if found is None:
+        package = "openssh-server" if name == "sshd" else "openssh-client"
+        raise MissingRequirement(
+            f"the program {name} is missing; every local host is an sshd of its own.",
+            next_step=f"sudo apt-get install -y {package}",
+        )
+    return str(Path(found).absolute())
+
+
+def _data_dir(path: Path) -> DataDir:
+    """The directory with the file system it really lies on. Never owned: it is the operator's disk."""
+    device, mount = "unknown", "/"
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields, _, source = line.partition(" - ")
+        where = fields.split()[4].encode().decode("unicode_escape")
+        if path.is_relative_to(where) and len(where) >= len(mount):
+            device, mount = source.split()[1], where
+    return DataDir(path=str(path), device=device, mount=mount, owned=False)

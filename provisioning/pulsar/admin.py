@@ -1,0 +1,116 @@
+"""Pulsar's HTTP administration, made on a broker host. It manages the trial's topic and asks questions; it starts nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from provisioning.deployment import Topic
+from provisioning.errors import DeploymentError
+from provisioning.host import Host
+from provisioning.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, NAMESPACE, WEB_PORT, Layout
+from provisioning.remote_http import HttpRequest, HttpResponse, http
+
+TOPIC_LIMIT_S = 60.0
+RETRY_S = 0.2
+PARALLEL = 4
+POLICY_KEYS = ("bookkeeperEnsemble", "bookkeeperWriteQuorum", "bookkeeperAckQuorum")
+
+
+class Admin:
+    """The brokers' and bookies' HTTP interfaces, asked from the first broker's host."""
+
+    def __init__(self, everything: Layout, *, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        self._layout = everything
+        self._monotonic_s = monotonic_s
+
+    def set_persistence(self, policy: Mapping[str, str]) -> None:
+        """The namespace's ensemble and quorums. Raises DeploymentError."""
+        body = {key: int(policy[key]) for key in POLICY_KEYS} | {"managedLedgerMaxMarkDeleteRate": 0.0}
+        self._exchange("POST", f"/namespaces/{NAMESPACE}/persistence", json.dumps(body), accepted=(204,))
+
+    def namespace(self) -> dict[str, str]:
+        """The namespace's policies that matter here, as the broker has them."""
+        policies = json.loads(self._exchange("GET", f"/namespaces/{NAMESPACE}"))
+        persistence = policies.get("persistence") or {}
+        found = {key: str(persistence[key]) for key in POLICY_KEYS if key in persistence}
+        return found | {"numBundles": str(policies["bundles"]["numBundles"])}
+
+    def create_topic(self, topic: Topic) -> None:
+        """Makes the topic and has a broker load every partition and open its ledger. Raises DeploymentError."""
+        path = f"/persistent/{NAMESPACE}/{topic.name}/partitions"
+        self._exchange("PUT", path, str(topic.partitions), accepted=(204, 409))
+        deadline_s = self._monotonic_s() + TOPIC_LIMIT_S
+        while True:
+            # The PUT only wrote metadata: asking a partition for its statistics is what loads it.
+            answers = self._ask_partitions(topic, "internalStats")
+            behind = [at for at, answer in enumerate(answers) if not _is_open(answer)]
+            if not behind:
+                return
+            if self._monotonic_s() > deadline_s:
+                seen = answers[behind[0]]
+                raise DeploymentError(
+                    f"pulsar: {len(behind)} of {topic.partitions} partitions of {topic.name} are not loaded after "
+                    f"{TOPIC_LIMIT_S:g} s; partition {behind[0]} answers {seen.status} {seen.body[:300]}"
+                )
+            time.sleep(RETRY_S)
+
+    def partition_count(self, topic: Topic) -> int:
+        """How many partitions the topic has."""
+        return int(json.loads(self._exchange("GET", f"/persistent/{NAMESPACE}/{topic.name}/partitions"))["partitions"])
+
+    def partition_stats(self, topic: Topic) -> list[dict[str, Any]]:
+        """Every partition's statistics, from the broker that owns it. Raises DeploymentError if one has none."""
+        return [json.loads(answer.body) for answer in self._answers(topic, "stats")]
+
+    def internal_stats(self, topic: Topic) -> list[str]:
+        """Every partition's ledgers with their metadata. Raises DeploymentError if one has none."""
+        return [answer.body for answer in self._answers(topic, "internalStats?metadata=true")]
+
+    def writable_bookies(self) -> set[str]:
+        """The bookies that take writes, as the first one that answers sees it. Raises DeploymentError if none does."""
+        path = f":{BOOKIE_HTTP_PORT}/api/v1/bookie/list_bookies?type=rw"
+        asked = [HttpRequest("GET", f"http://{bookie.address}{path}") for bookie in self._layout.bookies]
+        answers = [answer for answer in http(self._host, asked, parallel=len(asked)) if answer.status == 200]
+        if not answers:
+            raise DeploymentError("pulsar: no bookie answers which bookies take writes.")
+        return set(json.loads(answers[0].body))
+
+    def lacking_bookies(self) -> list[str]:
+        """Components of the bookies that don't take writes."""
+        writable = self.writable_bookies()
+        return [each.component for each in self._layout.bookies if f"{each.address}:{BOOKIE_PORT}" not in writable]
+
+    @property
+    def _host(self) -> Host:
+        return self._layout.brokers[0].host
+
+    def _request(self, method: str, path: str, body: str | None = None) -> HttpRequest:
+        return HttpRequest(method, f"http://{self._layout.brokers[0].address}:{WEB_PORT}/admin/v2{path}", body)
+
+    def _exchange(self, method: str, path: str, body: str | None = None, *, accepted: Sequence[int] = (200,)) -> str:
+        [answer] = http(self._host, [self._request(method, path, body)])
+        if answer.status not in accepted:
+            raise DeploymentError(
+                f"pulsar: {method} {path} on {self._host.name} answers {answer.status}: {answer.body[:400]}"
+            )
+        return answer.body
+
+    def _ask_partitions(self, topic: Topic, what: str) -> list[HttpResponse]:
+        paths = [f"/persistent/{NAMESPACE}/{topic.name}-partition-{at}/{what}" for at in range(topic.partitions)]
+        return http(self._host, [self._request("GET", path) for path in paths], parallel=PARALLEL)
+
+    def _answers(self, topic: Topic, what: str) -> list[HttpResponse]:
+        answers = self._ask_partitions(topic, what)
+        for at, answer in enumerate(answers):
+            if answer.status != 200:
+                raise DeploymentError(
+                    f"pulsar: partition {at} of {topic.name} answers {answer.status} to {what}: {answer.body[:300]}"
+                )
+        return answers
+
+
+def _is_open(answer: HttpResponse) -> bool:
+    return answer.status == 200 and json.loads(answer.body).get("state") == "LedgerOpened"

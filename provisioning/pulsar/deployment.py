@@ -1,0 +1,225 @@
+"""The verbs that put Pulsar on hosts: whole files, processes in order. It never dials a broker from the operator's machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+
+from provisioning import daemons
+from provisioning.daemons import Daemon, Found, Probe
+from provisioning.deployment import DaemonState, Endpoints, Plan, SoftwareStore
+from provisioning.errors import DeploymentError
+from provisioning.evidence import fetch_evidence
+from provisioning.host import Host, on_all
+from provisioning.jvm import archive_flags, java, shell
+from provisioning.overrides import check_overrides
+from provisioning.placement import place
+from provisioning.pulsar import layout as places
+from provisioning.pulsar.admin import Admin
+from provisioning.pulsar.durability import LEVELS, level_settings
+from provisioning.pulsar.layout import Process
+from provisioning.pulsar.readback import ledger_settings, read_processes
+from provisioning.settings import Settings
+
+QUORUM_LIMIT_S = 60.0
+INIT_TIMEOUT_S = 120.0
+START_LIMIT_S = 180.0
+LIBS = "/libs"
+STOP_GRACE_S = 20.0
+
+
+class PulsarDeployment:
+    """Pulsar with its bookies and ZooKeeper; see `Deployment` for the verbs."""
+
+    system = "pulsar"
+
+    def __init__(self, hosts: Sequence[Host], store: SoftwareStore) -> None:
+        self.version = store.version(self.system)
+        self._store = store
+        self._layout = places.layout(hosts)
+        self._libs = ""  # relative to a host's root; known once installed
+        self._plan: Plan | None = None
+        self._intended: dict[str, dict[str, str]] = {}
+        self._admin = Admin(self._layout)
+
+    def durabilities(self) -> Sequence[int]:
+        return tuple(LEVELS)
+
+    def install(self) -> None:
+        self._libs = self._store.deploy(self.system, self._layout.hosts) + LIBS
+
+    def configure(self, plan: Plan) -> Settings:
+        level = level_settings(plan.durability)
+        if len(self._layout.bookies) < level.ensemble:
+            raise DeploymentError(
+                f"pulsar needs {level.ensemble} broker hosts; the inventory has {len(self._layout.bookies)}."
+            )
+        rendered: dict[str, dict[str, str]] = {host.name: {} for host in self._layout.hosts}
+        intended: dict[str, dict[str, str]] = {}
+        for process in self._layout.processes:
+            own = places.files(process, self._layout, plan)
+            rendered[process.host.name] |= own
+            intended |= places.settings_of(process, own)
+        intended["namespace"] = places.namespace_settings(level, plan) | {"numBundles": str(places.BUNDLES)}
+        # the ledgers that the topic really writes to
+        intended["ledgers"] = {
+            "ensembleSize": intended["namespace"]["bookkeeperEnsemble"],
+            "writeQuorumSize": intended["namespace"]["bookkeeperWriteQuorum"],
+            "ackQuorumSize": intended["namespace"]["bookkeeperAckQuorum"],
+        }
+        intended["topic/layout"] = {"partitions": str(plan.topic.partitions)}
+        check_overrides(plan, intended.keys() - {"topic/layout", "ledgers"})
+        on_all(
+            "pulsar: writing configuration",
+            self._layout.hosts,
+            lambda host: place(
+                host, rendered[host.name], emptied=[process.log_path for process in self._layout.on(host)]
+            ),
+        )
+        self._plan = plan
+        self._intended = intended
+        return intended
+
+    def start(self) -> None:
+        self._planned()
+        zookeepers, stores = self._layout.zookeepers, self._layout.bookies + self._layout.brokers
+        identities = {process.host.name: at for at, process in enumerate(zookeepers, start=1)}
+        on_all(
+            "pulsar: making data directories",
+            self._layout.hosts,
+            lambda host: self._make_directories(host, identities.get(host.name)),
+        )
+        self._start(zookeepers)
+        quorum = [Probe("a ZooKeeper quorum", ("Mode:",), port=places.ZOOKEEPER_PORT, send="srvr")]
+        self._await("pulsar: starting ZooKeeper", zookeepers, quorum, limit_s=QUORUM_LIMIT_S)
+        self._initialise_metadata()
+        self._start(stores)
+        addresses = [process.address for process in self._layout.brokers]
+        registered = tuple(f"{address}:{places.WEB_PORT}" for address in addresses)
+        stored = tuple(f"{address}:{places.BOOKIE_PORT}" for address in addresses)
+        base = "http://{address}:" + str(places.WEB_PORT) + "/admin/v2"
+        members = [
+            Probe("all brokers to register", registered, url=f"{base}/brokers/{places.CLUSTER}"),
+            Probe("all bookies to register", stored, url=f"{base}/bookies/all"),
+        ]
+        self._await("pulsar: starting bookies and brokers", stores, members, limit_s=START_LIMIT_S)
+        self._admin.set_persistence(self._intended["namespace"])
+
+    def create_topic(self) -> None:
+        self._admin.create_topic(self._planned().topic)
+
+    def effective_settings(self) -> Settings:
+        topic = self._planned().topic
+        effective = read_processes(self._layout, self._intended, self._libs)
+        effective["namespace"] = self._admin.namespace()
+        ledgers = [ledger_settings(stats) for stats in self._admin.internal_stats(topic)]
+        # one partition that differs must show
+        effective["ledgers"] = {key: ",".join(sorted({each[key] for each in ledgers})) for key in ledgers[0]}
+        effective["topic/layout"] = {"partitions": str(self._admin.partition_count(topic))}
+        return effective
+
+    def endpoints(self) -> Endpoints:
+        return Endpoints(self._layout.service_url, {})
+
+    def messages_stored(self) -> int:
+        # Messages, not entries: an entry is a batch. The counter is the owning broker's; nothing is unloaded during a trial.
+        return sum(int(each["msgInCounter"]) for each in self._admin.partition_stats(self._planned().topic))
+
+    def under_replicated(self) -> Sequence[str]:
+        # With an ensemble of all bookies, one that takes no writes leaves every ledger a copy short.
+        return [f"ledgers on {component}" for component in self._admin.lacking_bookies()]
+
+    def daemons(self) -> Sequence[DaemonState]:
+        found = on_all("pulsar: looking for daemons", self._layout.hosts, daemons.states)
+        gone = Found(None, None, False)
+        states = [(each, found[each.host.name].get(each.daemon, gone)) for each in self._layout.processes]
+        return [
+            DaemonState(each.host.name, each.daemon, state.pid, state.rss_peak_bytes, state.out_of_memory)
+            for each, state in states
+        ]
+
+    def stop(self) -> None:
+        for processes in (self._layout.brokers, self._layout.bookies, self._layout.zookeepers):
+            hosts = [process.host for process in processes]
+            names = [processes[0].daemon]
+            on_all(
+                f"pulsar: stopping {names[0]}s",
+                hosts,
+                lambda host, names=names: daemons.stop(host, names, grace_s=STOP_GRACE_S),  # type: ignore[misc]
+            )
+
+    def collect_logs(self, target: Path) -> None:
+        on_all(
+            "pulsar: fetching logs",
+            self._layout.hosts,
+            lambda host: fetch_evidence(host, self.system, target / host.name),
+        )
+
+    def _planned(self) -> Plan:
+        if self._plan is None or not self._libs:
+            raise DeploymentError("pulsar: install and configure come first.")
+        return self._plan
+
+    def _libs_on(self, host: Host) -> str:
+        return f"{host.record.root}/{self._libs}"
+
+    def _make_directories(self, host: Host, zookeeper_id: int | None) -> None:
+        """Here, not in `configure`: a reset may come between and wipe the data directories."""
+        made = [] if host.record.role == "metadata" else [places.journal_dir(host), places.ledger_dir(host)]
+        commands = [f"mkdir -p {quote(path)}" for path in made]
+        if zookeeper_id is not None:
+            data = quote(places.zookeeper_dir(host))
+            commands.append(f"mkdir -p {data} && echo {zookeeper_id} > {data}/myid")
+        host.run(" && ".join(commands))
+
+    def _start(self, processes: Sequence[Process]) -> None:
+        hosts = {process.host.name: process.host for process in processes}
+
+        def start(host: Host) -> None:
+            own = [process for process in processes if process.host.name == host.name]
+            libs = self._libs_on(host)
+            archives = archive_flags(host, f"{libs.removesuffix(LIBS)}/classes", [process.daemon for process in own])
+            daemons.start(host, [_daemon(process, libs, archives[process.daemon]) for process in own])
+
+        on_all("pulsar: starting", list(hosts.values()), start)
+
+    def _await(self, action: str, processes: Sequence[Process], probes: Sequence[Probe], *, limit_s: float) -> None:
+        hosts = {process.host.name: process.host for process in processes}
+        at_host = {name: [_at(probe, host.record.address) for probe in probes] for name, host in hosts.items()}
+        names = {name: [each.daemon for each in processes if each.host.name == name] for name in hosts}
+        daemons.await_ready(action, at_host, names, list(hosts.values()), limit_s=limit_s)
+
+    def _initialise_metadata(self) -> None:
+        """Once per wipe: the marker lies with ZooKeeper's data and is wiped with them."""
+        host = self._layout.zookeepers[0].host
+        zookeepers, broker = f"zk:{self._layout.zookeeper_addresses}", self._layout.brokers[0].address
+        argv = java(
+            f"{places.etc(host)}/tool.jvm",
+            self._libs_on(host),
+            "org.apache.pulsar.PulsarClusterMetadataSetup",
+            *(
+                "--cluster",
+                places.CLUSTER,
+                "--metadata-store",
+                zookeepers,
+                "--configuration-metadata-store",
+                zookeepers,
+            ),
+            *("--default-namespace-bundle-number", str(places.BUNDLES)),
+            *("--web-service-url", f"http://{broker}:{places.WEB_PORT}"),
+            *("--broker-service-url", f"pulsar://{broker}:{places.SERVICE_PORT}"),
+        )
+        marker = quote(f"{places.zookeeper_dir(host)}/initialised")
+        host.run(f"test -f {marker} || {{ {shell(argv)} && touch {marker}; }}", timeout_s=INIT_TIMEOUT_S)
+
+
+def _daemon(process: Process, libs: str, archive: str) -> Daemon:
+    argv = places.argv(process, libs, archive)
+    return Daemon(process.daemon, argv, process.log_path, tier=places.TIERS[process.daemon])
+
+
+def _at(probe: Probe, address: str) -> Probe:
+    """The probe for one host: each is asked about itself, at its own address."""
+    return replace(probe, url=probe.url.replace("{address}", address), address=address)

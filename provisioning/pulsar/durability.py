@@ -1,0 +1,34 @@
+"""What each durability level means for Pulsar, as data. It decides nothing: the table is what the report prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from provisioning.deployment import Durability
+from provisioning.errors import UnsupportedDurability
+
+
+@dataclass(frozen=True)
+class LevelSettings:
+    """A level's settings: bookies that hold an entry, that must acknowledge it, and what their acknowledgement means."""
+
+    ensemble: int
+    write_quorum: int
+    ack_quorum: int
+    journal_sync: bool
+
+
+LEVELS: dict[int, LevelSettings] = {
+    1: LevelSettings(ensemble=3, write_quorum=3, ack_quorum=2, journal_sync=True),
+    2: LevelSettings(ensemble=3, write_quorum=3, ack_quorum=2, journal_sync=False),
+}
+
+
+def level_settings(durability: Durability) -> LevelSettings:
+    """The table's row. Raises UnsupportedDurability naming the levels there are."""
+    if durability.level not in LEVELS:
+        raise UnsupportedDurability(
+            f"pulsar can't be deployed at durability level {durability.level}.",
+            next_step=f"Levels it has: {', '.join(map(str, LEVELS))}.",
+        )
+    return LEVELS[durability.level]

@@ -1,0 +1,207 @@
+"""Which Pulsar process runs on which host, with which addresses and paths. Pure: it renders files, it touches no host."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from provisioning.deployment import Plan
+from provisioning.errors import DeploymentError
+from provisioning.host import Host
+from provisioning.jvm import java
+from provisioning.overrides import overrides_for
+from provisioning.pulsar.durability import LevelSettings, level_settings
+from provisioning.rendering import jvm_flags, override_jvm_flags, override_properties, properties, render, size_bytes
+
+CLUSTER = "samebox"
+# Where the client looks for a topic that is given by its bare name.
+NAMESPACE = "public/default"
+ZOOKEEPER_PORT, BOOKIE_PORT, BOOKIE_HTTP_PORT, SERVICE_PORT, WEB_PORT = 2181, 3181, 8000, 6650, 8080
+BUNDLES = 12
+DEFAULT_MEMORY: dict[str, dict[str, str]] = {
+    "zookeeper": {"heap": "128m"},
+    "bookie": {"heap": "256m", "direct": "512m"},
+    "broker": {"heap": "384m", "direct": "512m"},
+}
+CONFIG_FILES = {"zookeeper": "zoo.cfg", "bookie": "bookkeeper.conf", "broker": "broker.conf"}
+TIERS = {"zookeeper": 0, "bookie": 1, "broker": 2}
+
+
+@dataclass(frozen=True)
+class Process:
+    """One Pulsar process: its `daemon` is "zookeeper", "bookie" or "broker"."""
+
+    host: Host
+    daemon: str
+
+    @property
+    def address(self) -> str:
+        return self.host.record.address
+
+    @property
+    def component(self) -> str:
+        return f"{self.daemon}/{self.host.name}"
+
+    @property
+    def config_path(self) -> str:
+        return f"{etc(self.host)}/{CONFIG_FILES[self.daemon]}"
+
+    @property
+    def jvm_path(self) -> str:
+        return f"{etc(self.host)}/{self.daemon}.jvm"
+
+    @property
+    def log_path(self) -> str:
+        return f"{self.host.record.root}/log/pulsar-{self.daemon}.log"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All processes; `zookeepers` on the metadata hosts where there are any, else beside the brokers."""
+
+    zookeepers: tuple[Process, ...]
+    bookies: tuple[Process, ...]
+    brokers: tuple[Process, ...]
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        return self.zookeepers + self.bookies + self.brokers
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        by_name = {process.host.name: process.host for process in self.processes}
+        return tuple(by_name.values())
+
+    @property
+    def zookeeper_addresses(self) -> str:
+        return ",".join(f"{process.address}:{ZOOKEEPER_PORT}" for process in self.zookeepers)
+
+    @property
+    def service_url(self) -> str:
+        return "pulsar://" + ",".join(f"{process.address}:{SERVICE_PORT}" for process in self.brokers)
+
+    def on(self, host: Host) -> tuple[Process, ...]:
+        """The processes of one host."""
+        return tuple(process for process in self.processes if process.host.name == host.name)
+
+
+def etc(host: Host) -> str:
+    """Where the rendered files lie."""
+    return f"{host.record.root}/etc/pulsar"
+
+
+def layout(hosts: Sequence[Host]) -> Layout:
+    """Raises DeploymentError if there are no brokers or a host has no data directory."""
+    brokers = [host for host in hosts if host.record.role == "broker"]
+    metadata = [host for host in hosts if host.record.role == "metadata"]
+    if not brokers:
+        raise DeploymentError("pulsar needs hosts of role broker; the inventory has none.")
+    for host in brokers + metadata:
+        if not host.record.data_dirs:
+            raise DeploymentError(
+                f"{host.name}: pulsar needs a data directory; the inventory lists none for this host."
+            )
+    beside = brokers[: 3 if len(brokers) >= 3 else 1]  # an even number survives no more failures than the odd one below
+    return Layout(
+        tuple(Process(host, "zookeeper") for host in metadata or beside),
+        tuple(Process(host, "bookie") for host in brokers),
+        tuple(Process(host, "broker") for host in brokers),
+    )
+
+
+def zookeeper_dir(host: Host) -> str:
+    return f"{host.record.data_dirs[0].path}/pulsar/zookeeper"
+
+
+def journal_dir(host: Host) -> str:
+    return f"{host.record.data_dirs[0].path}/pulsar/journal"
+
+
+def ledger_dir(host: Host) -> str:
+    return f"{host.record.data_dirs[-1].path}/pulsar/ledgers"
+
+
+def namespace_settings(level: LevelSettings, plan: Plan) -> dict[str, str]:
+    """The namespace's persistence policy: this, not the broker's default, is what a topic gets."""
+    rendered = {
+        "bookkeeperEnsemble": str(level.ensemble),
+        "bookkeeperWriteQuorum": str(level.write_quorum),
+        "bookkeeperAckQuorum": str(level.ack_quorum),
+    }
+    return rendered | overrides_for(plan, "namespace")
+
+
+def files(process: Process, everything: Layout, plan: Plan) -> dict[str, str]:
+    """Every file of one process: path -> content."""
+    memory = DEFAULT_MEMORY[process.daemon] | dict(plan.memory.get(process.daemon, {}))
+    log4j2 = f"{etc(process.host)}/log4j2.properties"
+    jvm = render(
+        "pulsar/java.jvm.j2", daemon=process.daemon, heap=memory["heap"], direct=memory.get("direct"), log4j2=log4j2
+    )
+    return {
+        process.config_path: override_properties(
+            _config(process, everything, plan, memory), overrides_for(plan, process.component)
+        ),
+        process.jvm_path: override_jvm_flags(jvm, overrides_for(plan, f"jvm/{process.component}")),
+        f"{etc(process.host)}/tool.jvm": render("pulsar/tool.jvm.j2", log4j2=log4j2),
+        log4j2: render("pulsar/log4j2.properties.j2"),
+    }
+
+
+def _config(process: Process, everything: Layout, plan: Plan, memory: Mapping[str, str]) -> str:
+    level = level_settings(plan.durability)
+    if process.daemon == "zookeeper":
+        return render(
+            "pulsar/zoo.cfg.j2",
+            data_dir=zookeeper_dir(process.host),
+            client_port=ZOOKEEPER_PORT,
+            address=process.address,
+            servers=[each.address for each in everything.zookeepers],
+        )
+    direct_mb = size_bytes(memory["direct"]) // 2**20
+    if process.daemon == "bookie":
+        return render(
+            "pulsar/bookkeeper.conf.j2",
+            bookie_port=BOOKIE_PORT,
+            http_port=BOOKIE_HTTP_PORT,
+            address=process.address,
+            loopback=ipaddress.ip_address(process.address).is_loopback,
+            zookeepers=everything.zookeeper_addresses,
+            journal_dir=journal_dir(process.host),
+            ledger_dir=ledger_dir(process.host),
+            journal_sync=level.journal_sync,
+            write_cache_mb=max(16, direct_mb // 8),
+            read_cache_mb=max(8, direct_mb // 16),
+        )
+    return render(
+        "pulsar/broker.conf.j2",
+        cluster=CLUSTER,
+        zookeepers=everything.zookeeper_addresses,
+        address=process.address,
+        service_port=SERVICE_PORT,
+        web_port=WEB_PORT,
+        ensemble=level.ensemble,
+        write_quorum=level.write_quorum,
+        ack_quorum=level.ack_quorum,
+        cache_mb=max(16, direct_mb // 8),
+        bundles=BUNDLES,
+    )
+
+
+def settings_of(process: Process, rendered: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The process' intended settings, from its rendered files."""
+    return {
+        process.component: properties(rendered[process.config_path]),
+        f"jvm/{process.component}": jvm_flags(rendered[process.jvm_path]),
+    }
+
+
+def argv(process: Process, libs: str, archive: str) -> tuple[str, ...]:
+    """What starts the process."""
+    main = {
+        "zookeeper": ("org.apache.zookeeper.server.quorum.QuorumPeerMain",),
+        "bookie": ("org.apache.bookkeeper.server.Main", "--conf"),
+        "broker": ("org.apache.pulsar.PulsarBrokerStarter", "--broker-conf"),
+    }[process.daemon]
+    return java(process.jvm_path, libs, *main, process.config_path, archive=archive)

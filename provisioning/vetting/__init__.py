@@ -1,0 +1,21 @@
+"""Vetting of hosts: probes on every data disk, client and network path, verdicts by rule, replacement of rejected hosts.
+
+>>> vetting = vet(hosts, load_thresholds(), progress=show)
+>>> vetting.rejected, vetting.rows(), vetting.documents()
+"""
+
+from provisioning.vetting.thresholds import Profile, Thresholds, load_thresholds
+from provisioning.vetting.verdicts import Row, Verdict
+from provisioning.vetting.vetting import Rejected, Vetting, vet, vet_and_replace
+
+__all__ = [
+    "Profile",
+    "Rejected",
+    "Row",
+    "Thresholds",
+    "Verdict",
+    "Vetting",
+    "load_thresholds",
+    "vet",
+    "vet_and_replace",
+]

@@ -1,0 +1,197 @@
+"""Judges probes by the rules of the thresholds file. Pure: the same probes and thresholds give the same verdicts.
+
+Rules, in the order in which a reader asks: probe (could it be measured), idle (was the host quiet), preset (a), fleet (b),
+fsync (c), repeats (d), flush (e), network. Why the median repeat is judged and not the pooled samples: a burst of somebody
+else's I/O in one repeat fills the pooled p99, while a disk that stalls does so in most repeats; all samples are kept.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from provisioning.vetting.fleet import fleet_findings
+from provisioning.vetting.metrics import METRICS, Metric, busiest_share, median_repeat, per_repeat, variation
+from provisioning.vetting.probes import Pair, Probes, Series
+from provisioning.vetting.thresholds import Thresholds
+from provisioning.vetting.verdicts import Finding, Verdict
+
+_Grade = Literal["accept", "warn", "reject"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """All verdicts, and what a reader of any figure from this testbed must know."""
+
+    verdicts: tuple[Verdict, ...]
+    caveats: tuple[str, ...]
+
+
+def judge(probes: Probes, thresholds: Thresholds) -> Judgement:
+    """Every rule on every series; a finding on a shared device stands for all its hosts."""
+    broker_machines = [probes.boot_ids[host.name] for host in probes.hosts if host.role == "broker"]
+    one_machine = len(broker_machines) > 1 and len(set(broker_machines)) == 1
+    verdicts = []
+    for series in probes.series:
+        group = [other for other in probes.series if _peers(series, other)]
+        findings = [*_alone(series, thresholds), *fleet_findings(series, group, thresholds.fleet_rule)]
+        if one_machine:
+            findings = [_softened(finding, series, thresholds) for finding in findings]
+        shared = f"shared by {len(series.hosts)} hosts: " if len(series.hosts) > 1 else ""
+        verdicts += [
+            Verdict.of(finding, host.name, series.device, shared) for host in series.hosts for finding in findings
+        ]
+    verdicts += [verdict for pair in probes.pairs for verdict in _network(pair, probes.pairs, thresholds)]
+    return Judgement(tuple(verdicts), (_caveat(probes),) if one_machine else ())
+
+
+def _caveat(probes: Probes) -> str:
+    count = sum(series.kind == "disk" for series in probes.series)
+    disks = "one disk" if count == 1 else f"{count} disks"
+    return f"one machine, {disks}: this shows the method, it doesn't compare brokers"
+
+
+def _peers(one: Series, other: Series) -> bool:
+    left, right = one.hosts[0], other.hosts[0]
+    return (one.kind, left.role, left.instance_type) == (other.kind, right.role, right.instance_type)
+
+
+def _softened(finding: Finding, series: Series, thresholds: Thresholds) -> Finding:
+    """On one machine, other hosts' work is in every figure: fleet and repeats only warn, and so does fsync if it wasn't idle."""
+    busy = busiest_share(series.repeats)
+    not_idle = busy is not None and busy > thresholds.idle_rule.warn_busy_share
+    if finding.verdict != "reject" or not (
+        finding.rule in ("fleet", "repeats") or (finding.rule == "fsync" and not_idle)
+    ):
+        return finding
+    why = f"the machine was {busy:.0%} busy" if finding.rule == "fsync" else "all brokers share one machine"
+    return replace(finding, verdict="warn", sentence=f"{finding.sentence} Only a warning: {why}.")
+
+
+def _alone(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+    """The rules that need no other disk."""
+    yield from _probed(series, thresholds)
+    yield from _idle(series, thresholds)
+    if series.kind == "disk":
+        yield from _preset(series, thresholds)
+        yield from _fsync(series, thresholds)
+        yield from _flush(series, thresholds)
+    yield from _repeats(series, thresholds)
+
+
+def _probed(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+    errors = {probe: reason for repeat in series.repeats for probe, reason in repeat.errors.items()}
+    for probe, reason in sorted(errors.items()):
+        sentence = f"The {probe} probe could not be taken: {reason}."
+        yield Finding(probe, "", None, None, None, "probe", thresholds.probe_rule.verdict, sentence)
+
+
+def _idle(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+    busy, bound = busiest_share(series.repeats), thresholds.idle_rule.warn_busy_share
+    if busy is None:
+        return
+    fine = busy <= bound
+    sentence = f"CPU at most {busy:.0%} busy before a repeat (bound {bound:.0%})."
+    if not fine:
+        sentence = (
+            f"CPU {busy:.0%} busy before a repeat, above {bound:.0%}: the host wasn't idle, its figures may be low."
+        )
+    yield Finding("CPU busy", "%", busy, bound, None, "idle", "accept" if fine else "warn", sentence)
+
+
+def _preset(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+    metric, instance_type = METRICS["write_bytes_per_s"], series.hosts[0].instance_type
+    preset, measured = thresholds.preset_of(instance_type), median_repeat(series, metric)
+    if measured is None:
+        return
+    if preset is None:
+        sentence = f"No preset for instance type {instance_type}."
+        yield Finding.of(metric, measured, None, "preset", "not judged", sentence)
+        return
+    bound = thresholds.preset_rule.reject_below_share
+    grade: _Grade = "accept" if measured >= bound * preset else "reject"
+    sentence = (
+        f"{metric.label} {metric.show(measured)} is {measured / preset:.1%} of {instance_type}'s {metric.show(preset)}"
+    )
+    yield Finding.of(metric, measured, preset, "preset", grade, f"{sentence} (reject below {bound:.0%}).")
+
+
+def _fsync(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+    metric, rule = METRICS["fsync_p99_ns"], thresholds.fsync_rule
+    measured = median_repeat(series, metric)
+    if measured is None:
+        return
+    solid_state = series.facts.get("rotational") is False
+    grade: _Grade = "accept"
+    bound_ms = rule.warn_p99_ms_solid_state if solid_state else rule.reject_p99_ms
+    if measured > rule.reject_p99_ms * 1e6:
+        grade, bound_ms = "reject", rule.reject_p99_ms
+    elif solid_state and measured > rule.warn_p99_ms_solid_state * 1e6:
+        grade = "warn"
+    each = ", ".join(metric.show(value) for value in per_repeat(series, metric))
+    sentence = f"{metric.label} {metric.show(measured)} (repeats {each}); bound {bound_ms:g} ms."
+    yield Finding.of(metric, measured, bound_ms * 1e6, "fsync", grade, sentence, bound=True)
+
+
+def _flush(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+    metric = METRICS["fsync_p50_ns"]
+    measured, bound_ns = median_repeat(series, metric), thresholds.flush_rule.warn_p50_below_us * 1e3
+    if measured is None:
+        return
+    mode = series.facts.get("write_cache") or "unknown"
+    sentence = f"{metric.label} {metric.show(measured)}, write cache mode {mode}."
+    if measured < bound_ns:
+        sentence = f"{metric.label} {metric.show(measured)}: the flush may not be real (write cache mode {mode})."
+    grade: _Grade = "warn" if measured < bound_ns else "accept"
+    yield Finding.of(metric, measured, bound_ns, "flush", grade, sentence, bound=True)
+
+
+def _repeats(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+    for metric in _of_kind(thresholds.repeats_rule.metrics, series.kind):
+        values, bound = per_repeat(series, metric), thresholds.repeats_rule.reject_variation
+        spread = variation(values)
+        if spread is None:
+            continue
+        grade: _Grade = "reject" if spread > bound else "accept"
+        word = "unstable" if grade == "reject" else "stable"
+        each = ", ".join(metric.show(value) for value in values)
+        sentence = f"{metric.label} {word}: {each} vary by {spread:.1%} (bound {bound:.0%})."
+        yield Finding(f"{metric.label} variation", "%", spread, bound, None, "repeats", grade, sentence)
+
+
+def _network(pair: Pair, pairs: Sequence[Pair], thresholds: Thresholds) -> Iterator[Verdict]:
+    to = f"to {pair.broker}"
+    if pair.result is None:
+        finding = Finding("network", "", None, None, None, "network", thresholds.probe_rule.verdict, f"{pair.error}.")
+        yield Verdict.of(finding, pair.client, to, "")
+        return
+    reached = [other.result for other in pairs if other.result is not None]
+    for metric in (_NET_RATE, _NET_ROUND_TRIP):
+        measured, expected = metric.take(pair.result), statistics.median(metric.take(result) for result in reached)
+        worse = metric.worse_share(measured, expected)
+        few = len(reached) < thresholds.network_rule.min_pairs
+        bad = worse > thresholds.network_rule.warn_worse_share
+        sentence = f"{metric.label} {metric.show(measured)}, median of {len(reached)} pairs {metric.show(expected)}."
+        finding = Finding.of(
+            metric, measured, expected, "network", "not judged" if few else "warn" if bad else "accept", sentence
+        )
+        yield Verdict.of(finding, pair.client, to, "")
+
+
+def _of_kind(names: Iterable[str], kind: str) -> Iterator[Metric]:
+    return (METRICS[name] for name in names if METRICS[name].kind == kind)
+
+
+_NET_RATE = Metric("net_bytes_per_s", "stream", "MB/s", 1e6, True, "pair", "network", lambda r: float(r["bytes_per_s"]))
+_NET_ROUND_TRIP = Metric(
+    "round_trip_p50_ns",
+    "round trip p50",
+    "us",
+    1e3,
+    False,
+    "pair",
+    "network",
+    lambda r: float(statistics.median(r["round_trips_ns"])),
+)

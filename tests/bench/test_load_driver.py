@@ -1,0 +1,408 @@
+"""A whole load from the operator's side, with workers as threads and a broker in memory that can misbehave."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from bench.clients.fake import Behaviour, FakeBroker
+from bench.load.control import Control
+from bench.load.driver import Limits, LoadResult, LoadSpec, collect_records, run_load
+from bench.load.job import event, job_of
+from bench.load.work import work
+from bench.workload import Workload
+from provisioning.errors import CommandFailed, CommandTimedOut, Completed, HostUnreachable
+from provisioning.host import Host, RemoteProcess
+from provisioning.inventory import HostRecord, SshAddress
+
+TOPIC = "t"
+Sabotage = Callable[["ThreadProcess", str], str | None]
+
+
+class ThreadProcess:
+    """A RemoteProcess whose worker is a thread of this process. `sabotage` sees each line and may change, drop or end it."""
+
+    def __init__(self, host: str, sabotage: Sabotage) -> None:
+        self.host = host
+        self.control = Control()
+        self.output: SimpleQueue[str | Exception | None] = SimpleQueue()
+        self.ended = threading.Event()
+        self.succeeded = False
+        self.orders: list[str] = []
+        self._sabotage = sabotage
+        self._thread: threading.Thread | None = None
+
+    def send_line(self, line: str) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, args=(line,), daemon=True)
+            self._thread.start()
+            return
+        self.orders.append(line)
+        _obey(self.control, line)
+
+    def _work(self, line: str) -> None:
+        def emit(name: str, fields: Any) -> None:
+            changed = self._sabotage(self, event(name, fields))
+            if changed is not None:
+                self.output.put(changed)
+
+        self.succeeded = work(job_of(line), self.control, emit)
+        self.ended.set()
+        self.output.put(None)
+
+    def lines(self) -> Iterator[str]:
+        while (line := self.output.get()) is not None:
+            if isinstance(line, Exception):
+                raise line
+            yield line
+
+    def wait(self, *, timeout_s: float) -> Completed:
+        if not self.ended.wait(timeout_s):
+            raise CommandTimedOut(self.host, "worker", timeout_s)
+        return Completed("worker", "", "", 0 if self.succeeded else 1)
+
+    def close(self) -> None:
+        self.control.abort("closed")
+
+
+def _obey(control: Control, line: str) -> None:
+    order = json.loads(line)
+    if "start_ns" in order:
+        control.start(order["start_ns"])
+    elif "stop" in order:
+        control.stop()
+    else:
+        control.abort(order["abort"])
+
+
+class ThreadHost:
+    """A client host whose processes are threads and whose files are this machine's, below `record.root`."""
+
+    def __init__(self, name: str, root: Path, sabotage: Sabotage = lambda _process, line: line) -> None:
+        ssh = SshAddress("127.0.0.1", 22, "nobody", "")
+        self.record = HostRecord(name, "client", ssh, "127.0.0.1", str(root / name), (), "i", "t", 1)
+        self.processes: list[ThreadProcess] = []
+        self.asked: list[str] = []
+        self.answer: Exception | None = None
+        self._sabotage = sabotage
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    def run(
+        self, command: str, *, timeout_s: float = 60.0, check: bool = True, stdin: bytes | None = None
+    ) -> Completed:
+        del timeout_s, check, stdin
+        self.asked.append(command)
+        if self.answer is not None:
+            raise self.answer
+        return Completed(command, "", "", 0)
+
+    def spawn(self, command: str) -> RemoteProcess:
+        assert command == "exec python3 -m bench.load.worker"
+        self.processes.append(ThreadProcess(self.name, self._sabotage))
+        return self.processes[-1]
+
+    def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
+        raise AssertionError(f"unexpected put of {path}: {content!r}, {mode}")
+
+    def push(self, source: Path, path: str, *, mode: int = 0o644) -> None:
+        raise AssertionError(f"unexpected push of {source} to {path}, {mode}")
+
+    def get(self, path: str) -> bytes:
+        return Path(path).read_bytes()
+
+    def fetch(self, path: str, target: Path) -> None:
+        target.write_bytes(Path(path).read_bytes())
+
+    def close(self) -> None:
+        return None
+
+
+LIMITS = Limits(ready_s=10, lead_s=0.1, nothing_acknowledged_s=1.5, silence_s=3.0, quiet_s=0.4, ending_s=5)
+WORKLOAD = Workload(
+    name="test", rate_per_s=400, message_bytes=64, measure_s=1.5, partitions=3, producers=2, consumers=2,
+    warmup_s=0.5, drain_s=4.0,
+)  # fmt: skip
+SCHEDULED = 800
+
+
+def spec_of(broker: FakeBroker, limits: Limits = LIMITS, **changes: Any) -> LoadSpec:
+    """A load of two seconds on the broker in memory."""
+    workload = dataclasses.replace(WORKLOAD, **changes)
+    return LoadSpec(workload, "bench.clients.fake", broker.service_url, {}, TOPIC, seed=1, limits=limits)
+
+
+def load(spec: LoadSpec, hosts: list[ThreadHost], **options: Any) -> LoadResult:
+    """Runs it."""
+    typed: list[Host] = [*hosts]
+    return run_load(spec, typed, {host.name: "python3" for host in hosts}, **options)
+
+
+def rows_of(result: LoadResult, hosts: list[ThreadHost], folder: Path, kind: str) -> list[dict[str, Any]]:
+    """All rows of one kind, collected, in the order of the files."""
+    collect_records(result, [*hosts], folder)
+    rows = [row for file in sorted((folder / kind).iterdir()) for row in pq.read_table(file).to_pylist()]
+    counted = result.produced_rows if kind == "produced" else result.consumed_rows
+    assert len(rows) == counted
+    return rows
+
+
+@pytest.fixture(autouse=True)
+def _quick_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten times the usual pace, so that a test needn't wait for the next second."""
+    monkeypatch.setattr("bench.load.work.PROGRESS_EVERY_S", 0.1)
+
+
+@pytest.fixture
+def clients(tmp_path: Path) -> list[ThreadHost]:
+    """Two client hosts."""
+    return [ThreadHost("client-1", tmp_path), ThreadHost("client-2", tmp_path)]
+
+
+def test_every_scheduled_message_has_a_row_and_every_receipt_one(clients: list[ThreadHost], tmp_path: Path) -> None:
+    """Rows = schedule, received = acknowledged, phases by intended time, workers spread over hosts, files removed there."""
+    said: list[str] = []
+    with FakeBroker([TOPIC]) as broker:
+        result = load(spec_of(broker), clients, on_progress=said.append)
+    assert result.abort is None
+    assert result.scheduled == result.produced_rows == result.consumed_rows == broker.stored[TOPIC] == SCHEDULED
+    rows = rows_of(result, clients, tmp_path / "trial", "produced")
+    for producer in (0, 1):
+        own = [row for row in rows if row["producer"] == producer]
+        assert [row["sequence"] for row in own] == list(range(SCHEDULED // 2))
+    start = result.phases[0]["start_ns"]
+    assert sorted(row["intended_ns"] - start for row in rows) == [k * 2_500_000 for k in range(SCHEDULED)]
+    assert all(row["intended_ns"] <= row["sent_ns"] <= row["acked_ns"] and row["error"] is None for row in rows)
+    assert [phase["name"] for phase in result.phases] == ["warmup", "measure"]
+    boundary = result.phases[1]["start_ns"]
+    assert all((row["phase"] == "warmup") == (row["intended_ns"] < boundary) for row in rows)
+    received = rows_of(result, clients, tmp_path / "trial", "consumed")
+    key = ("producer", "sequence", "partition", "intended_ns", "phase")
+    assert sorted([row[k] for k in key] for row in received) == sorted([row[k] for k in key] for row in rows)
+    assert all(row["received_ns"] >= row["intended_ns"] for row in received)
+    assert [(w["worker"], w["host"]) for w in result.workers] == [
+        ("consumer-0", "client-1"), ("consumer-1", "client-2"), ("producer-0", "client-1"), ("producer-1", "client-2"),
+    ]  # fmt: skip
+    assert all(w["cpu_s"] >= 0 and w["wall_s"] > 1.9 and w["rss_peak_bytes"] > 0 for w in result.workers)
+    assert [w["exit_status"] for w in result.workers] == [0, 0, 0, 0]
+    assert result.first_acknowledgement_ms is not None
+    assert f"rm -rf -- {tmp_path}/client-1/{result.directory}" in clients[0].asked
+    assert any("800 sent, 800 acknowledged, 800 received, draining" in text for text in said)
+
+
+def test_each_subscription_receives_everything(clients: list[ThreadHost]) -> None:
+    """Two subscriptions: twice the receipts, and the drain waits for both."""
+    with FakeBroker([TOPIC]) as broker:
+        result = load(spec_of(broker, subscriptions=2), clients)
+    assert result.consumed_rows == 2 * result.produced_rows == 2 * SCHEDULED
+
+
+def test_a_stall_costs_what_it_would_have_cost_a_user(clients: list[ThreadHost], tmp_path: Path) -> None:
+    """A full window delays sends but moves no intended time: response latency shows the stall, publish latency hides it."""
+    with FakeBroker([TOPIC], behaviour=Behaviour(stall_s=(0.5, 1.5))) as broker:
+        result = load(spec_of(broker, in_flight=5), clients)
+    assert result.abort is None
+    rows = rows_of(result, clients, tmp_path / "trial", "produced")
+    assert len(rows) == SCHEDULED
+    start = result.phases[0]["start_ns"]
+    assert sorted(row["intended_ns"] - start for row in rows) == [k * 2_500_000 for k in range(SCHEDULED)]
+    response_ms = [(row["acked_ns"] - row["intended_ns"]) / 1e6 for row in rows]
+    publish_ms = [(row["acked_ns"] - row["sent_ns"]) / 1e6 for row in rows]
+    assert sum(latency > 200 for latency in response_ms) > 0.25 * SCHEDULED
+    assert sum(latency > 200 for latency in publish_ms) <= 2 * 5
+
+
+def test_loss_is_visible_and_the_drain_gives_up(clients: list[ThreadHost], tmp_path: Path) -> None:
+    """Acknowledged messages that never arrive: the produced rows say acknowledged, the consumed ones lack them."""
+    lost = Behaviour(lose=lambda sequence: sequence % 100 == 7)
+    with FakeBroker([TOPIC], behaviour=lost) as broker:
+        result = load(spec_of(broker, limits=dataclasses.replace(LIMITS, stalled_drain_s=1.5)), clients)
+    assert result.abort is None
+    acked = {(row["producer"], row["sequence"]) for row in rows_of(result, clients, tmp_path / "trial", "produced")}
+    got = {(row["producer"], row["sequence"]) for row in rows_of(result, clients, tmp_path / "trial", "consumed")}
+    assert acked - got == {(producer, sequence) for producer in (0, 1) for sequence in (7, 107, 207, 307)}
+
+
+def test_repeats_are_rows_too(clients: list[ThreadHost]) -> None:
+    """A message delivered twice is received twice, and doesn't hide that others are still to come."""
+    with FakeBroker([TOPIC], behaviour=Behaviour(repeat=lambda sequence: sequence < 50)) as broker:
+        result = load(spec_of(broker), clients)
+    assert result.consumed_rows == SCHEDULED + 2 * 50
+
+
+def test_failures_are_rows_with_the_clients_words(clients: list[ThreadHost], tmp_path: Path) -> None:
+    """Refused: never sent. Failed: sent, never acknowledged. Both carry the client's error."""
+    behaviour = Behaviour(refuse=lambda s: s == 3, fail=lambda s: s == 5)
+    with FakeBroker([TOPIC], behaviour=behaviour) as broker:
+        result = load(spec_of(broker), clients)
+    rows = [row for row in rows_of(result, clients, tmp_path / "trial", "produced") if row["error"] is not None]
+    shown = [(row["sequence"], row["error"], row["sent_ns"] is None, row["acked_ns"], row["partition"]) for row in rows]
+    assert shown == [(3, "REFUSED", True, None, None), (5, "FAILED", False, None, None)] * 2
+    assert result.produced_rows == SCHEDULED
+
+
+def test_backpressure_delays_but_skips_nothing(clients: list[ThreadHost], tmp_path: Path) -> None:
+    """A client whose buffer is full gets the same message again."""
+    with FakeBroker([TOPIC], behaviour=Behaviour(buffer=1, ack_delay_s=0.002)) as broker:
+        result = load(spec_of(broker), clients)
+    assert all(row["acked_ns"] for row in rows_of(result, clients, tmp_path / "trial", "produced"))
+    assert broker.stored[TOPIC] == SCHEDULED
+
+
+def test_a_silent_broker_ends_the_load_as_an_outcome(clients: list[ThreadHost], tmp_path: Path) -> None:
+    """Nothing acknowledged while messages are in flight: aborted, and the messages whose turn had come are rows."""
+    with FakeBroker([TOPIC], behaviour=Behaviour(silent_from=50)) as broker:
+        result = load(spec_of(broker, in_flight=20, measure_s=60.0), clients)
+    assert result.abort is not None
+    assert (result.abort["rule"], result.abort["axis"], result.abort["host"]) == (
+        "nothing-acknowledged",
+        "outcome",
+        None,
+    )
+    assert "nothing was acknowledged for" in result.abort["reason"]
+    rows = [row for row in rows_of(result, clients, tmp_path / "trial", "produced") if row["producer"] == 0]
+    assert [row["sequence"] for row in rows] == list(range(len(rows)))
+    assert all(row["acked_ns"] for row in rows[:50])
+    assert all(row["sent_ns"] and row["acked_ns"] is None for row in rows[50:70])
+    assert all(row["sent_ns"] is None for row in rows[70:])
+    assert 200 < len(rows) < 1500
+
+
+def test_a_broker_slow_for_ever_ends_with_unsent_rows(clients: list[ThreadHost], tmp_path: Path) -> None:
+    """What could not be sent until the drain was over is a row all the same: the whole schedule is there."""
+    with FakeBroker([TOPIC], behaviour=Behaviour(ack_delay_s=0.1)) as broker:
+        result = load(spec_of(broker, in_flight=5, drain_s=1.5), clients)
+    assert result.abort is None
+    rows = rows_of(result, clients, tmp_path / "trial", "produced")
+    assert len(rows) == SCHEDULED
+    unsent = [row for row in rows if row["sent_ns"] is None]
+    assert 200 < len(unsent) < 700
+    assert all(row["acked_ns"] is None and row["error"] is None for row in unsent)
+
+
+def test_nobody_to_connect_to_is_the_systems_outcome(clients: list[ThreadHost]) -> None:
+    """A client that finds no topic: nothing was ever acknowledged, and the client's words say why."""
+    with FakeBroker(["another"]) as broker:
+        result = load(spec_of(broker), clients)
+    assert result.abort is not None
+    assert (result.abort["rule"], result.abort["axis"]) == ("nothing-acknowledged", "outcome")
+    assert "NO_TOPIC" in result.abort["reason"]
+    assert (result.phases, result.produced_rows, result.consumed_rows) == ((), 0, 0)
+
+
+def test_a_worker_that_dies_ends_the_load_as_invalid(tmp_path: Path) -> None:
+    """Its output ends in the middle: validity, with host and name; the others end and keep their rows."""
+
+    def die(process: ThreadProcess, line: str) -> str | None:
+        if '"lag_ns"' in line and '"sent": 0' not in line:
+            process.output.put(None)
+            return None
+        return line
+
+    hosts = [ThreadHost("client-1", tmp_path), ThreadHost("client-2", tmp_path, die)]
+    with FakeBroker([TOPIC]) as broker:
+        result = load(spec_of(broker, measure_s=60.0), hosts)
+    assert result.abort is not None
+    assert (result.abort["rule"], result.abort["axis"], result.abort["host"]) == ("worker-died", "validity", "client-2")
+    assert "producer-1" in result.abort["reason"]
+    assert result.produced_rows > 0
+    assert all(process.control.abort_reason for host in hosts for process in host.processes)
+
+
+def test_a_lost_host_ends_the_load_as_invalid(tmp_path: Path) -> None:
+    """The connection is cut: validity, host-lost."""
+
+    def cut(process: ThreadProcess, line: str) -> str | None:
+        if '"lag_ns"' in line and '"sent": 0' not in line:
+            process.output.put(HostUnreachable("client-2", "the connection was cut"))
+            return None
+        return line
+
+    hosts = [ThreadHost("client-1", tmp_path), ThreadHost("client-2", tmp_path, cut)]
+    with FakeBroker([TOPIC]) as broker:
+        result = load(spec_of(broker, measure_s=60.0), hosts)
+    assert result.abort is not None
+    assert (result.abort["rule"], result.abort["axis"], result.abort["host"]) == ("host-lost", "validity", "client-2")
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [(None, "worker-died"), (HostUnreachable("client-2", "no connection"), "host-lost")],
+)
+def test_silence_is_a_dead_worker_or_a_lost_host(tmp_path: Path, answer: Exception | None, rule: str) -> None:
+    """A worker that says nothing any more: whether its host still answers tells which."""
+
+    def fall_silent(_process: ThreadProcess, line: str) -> str | None:
+        return None if '"lag_ns"' in line else line
+
+    hosts = [ThreadHost("client-1", tmp_path), ThreadHost("client-2", tmp_path, fall_silent)]
+    hosts[1].answer = answer
+    with FakeBroker([TOPIC]) as broker:
+        limits = dataclasses.replace(LIMITS, silence_s=1.5, nothing_acknowledged_s=60)
+        result = load(spec_of(broker, limits=limits, measure_s=60.0), hosts)
+    assert result.abort is not None
+    assert (result.abort["rule"], result.abort["axis"], result.abort["host"]) == (rule, "validity", "client-2")
+
+
+def test_a_full_disk_is_told_as_such(clients: list[ThreadHost], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records that can't be written end the load on the validity axis, naming the host."""
+
+    def full(*_arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("bench.load.produced.write_records", full)
+    with FakeBroker([TOPIC]) as broker:
+        result = load(spec_of(broker), clients)
+    assert result.abort is not None
+    assert (result.abort["rule"], result.abort["axis"]) == ("disk-full", "validity")
+    assert result.abort["host"] in ("client-1", "client-2")
+
+
+def test_an_interrupt_ends_the_workers(clients: list[ThreadHost]) -> None:
+    """Ctrl-C goes on to the caller, and no worker is left behind."""
+    seen = time.monotonic()
+
+    def interrupt(text: str) -> None:
+        if "acknowledged" in text and time.monotonic() - seen > 0.5:
+            raise KeyboardInterrupt
+
+    with FakeBroker([TOPIC]) as broker:
+        with pytest.raises(KeyboardInterrupt):
+            load(spec_of(broker, measure_s=60.0), clients, on_progress=interrupt)
+        for host in clients:
+            for process in host.processes:
+                assert process.ended.wait(5)
+
+
+def test_a_probe_needs_an_acknowledgement(clients: list[ThreadHost]) -> None:
+    """The probe goes to its own topic, one per producer, and never into the measured one."""
+    with FakeBroker([TOPIC, "probe"]) as broker:
+        result = load(dataclasses.replace(spec_of(broker), probe_topic="probe"), clients)
+    assert broker.stored == {TOPIC: SCHEDULED, "probe": 2}
+    assert result.consumed_rows == SCHEDULED
+
+
+def test_records_that_cannot_be_fetched_stay(clients: list[ThreadHost], tmp_path: Path) -> None:
+    """A host whose files could not be fetched keeps them for another try."""
+    with FakeBroker([TOPIC]) as broker:
+        result = load(spec_of(broker), clients)
+
+    def unreachable(path: str, target: Path) -> None:
+        raise CommandFailed("client-1", Completed(f"cat {path} {target}", "", "gone", 1))
+
+    clients[0].fetch = unreachable  # type: ignore[method-assign]
+    with pytest.raises(Exception, match="collecting records failed on client-1"):
+        collect_records(result, [*clients], tmp_path / "trial")
+    assert not any("rm -rf" in command for command in clients[0].asked)
+    assert any("rm -rf" in command for command in clients[1].asked)

@@ -1,0 +1,43 @@
+"""The message names itself, has the size asked for, and compresses as far as the workload says."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from bench.load.message import HEADER_BYTES, message_maker, of_run, read_headers
+
+
+def test_a_message_is_read_back_from_its_header() -> None:
+    """Producer, run, sequence and intended time survive."""
+    make = message_maker(100, 0.5, seed=1, producer=3, run=0xFFFFFFFF)
+    message = make(2**40, 1_800_000_000_123_456_789)
+    assert len(message) == 100
+    (header,) = read_headers(message[:HEADER_BYTES])
+    assert (header["producer"], header["run"], header["sequence"], header["intended_ns"]) == (
+        3, 0xFFFFFFFF, 2**40, 1_800_000_000_123_456_789,
+    )  # fmt: skip
+
+
+def test_foreign_messages_are_told_apart() -> None:
+    """Another run's message, another layout and plain noise are not ours."""
+    ours = message_maker(32, 0, seed=1, producer=0, run=5)(0, 1)
+    other_run = message_maker(32, 0, seed=1, producer=0, run=6)(0, 1)
+    other_layout = ours[:4] + b"\x02" + ours[5:]
+    headers = read_headers(ours + other_run + other_layout + bytes(32))
+    assert list(of_run(headers, 5)) == [True, False, False, False]
+
+
+def test_bodies_are_seeded() -> None:
+    """The same seed and producer send the same bytes; another producer sends others."""
+    first, again, other = (message_maker(1024, 0, seed=1, producer=p, run=1)(9, 9)[32:] for p in (0, 0, 1))
+    assert first == again != other
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
+def test_the_compressible_share_is_what_compresses(share: float) -> None:
+    """A batch of messages shrinks to the random share, headers aside; the pool's repeats don't make it shrink more."""
+    make = message_maker(4096, share, seed=1, producer=0, run=1)
+    batch = b"".join(make(sequence, sequence) for sequence in range(64))
+    assert len(zlib.compress(batch, 6)) / len(batch) == pytest.approx(1 - share, abs=0.03)

@@ -1,0 +1,30 @@
+"""Fixtures for integration tests: one local testbed for the whole session, started when the first test asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from provisioning.inventory import Inventory
+from provisioning.local.testbed import LocalTestbed
+from provisioning.ssh import SshHost, connect
+
+
+@pytest.fixture(scope="session")
+def local_testbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inventory]:
+    """Three brokers and a client on this machine, up until the session ends."""
+    testbed = LocalTestbed(tmp_path_factory.mktemp("testbed") / "state", brokers=3, clients=1)
+    try:
+        yield testbed.up()
+    finally:
+        testbed.down()
+
+
+@pytest.fixture(scope="session")
+def hosts(local_testbed: Inventory) -> Iterator[dict[str, SshHost]]:
+    """The session testbed's hosts by name."""
+    connected = {host.name: host for host in connect(local_testbed)}
+    yield connected
+    for host in connected.values():
+        host.close()

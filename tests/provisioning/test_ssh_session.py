@@ -1,0 +1,127 @@
+"""One command over one channel: the process group's line, deadlines, ends; against a channel made of lists."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections import deque
+
+import pytest
+
+from provisioning.ssh_session import CutOff, DeadlinePassed, Session, in_own_group
+
+MARK = b"samebox-process-group:"
+
+
+class ListedChannel:
+    """A channel that gives the listed pieces, then (if `ends`) the end and the status, else nothing more."""
+
+    def __init__(self, *pieces: bytes, status: int = 0, ends: bool = True, cut: bool = False) -> None:
+        self.pieces = deque(pieces)
+        self.ends = ends
+        self.exit_status = -1 if cut else status
+        self.eof_received = 0 if cut else int(ends)
+        self.status_event = threading.Event()
+        self.sent = b""
+        self.input_closed = threading.Event()
+        if ends:
+            self.status_event.set()
+
+    def exec_command(self, command: str) -> None:
+        raise AssertionError(f"a session's command has been sent before: {command}")
+
+    def settimeout(self, timeout: float | None) -> None:
+        self.timeout = timeout
+
+    def recv(self, nbytes: int) -> bytes:
+        if self.pieces:
+            return self.pieces.popleft()[:nbytes]
+        if self.ends:
+            return b""
+        time.sleep(0.01)
+        raise TimeoutError
+
+    def recv_stderr(self, nbytes: int) -> bytes:
+        return b""[:nbytes]
+
+    def send(self, s: bytes) -> int:
+        self.sent += s[:3]
+        return len(s[:3])
+
+    def shutdown_write(self) -> None:
+        self.input_closed.set()
+
+    def close(self) -> None:
+        self.status_event.set()
+
+
+def _soon() -> float:
+    return time.monotonic() + 0.1
+
+
+def test_the_process_groups_line_is_not_output() -> None:
+    """The first line is kept as the process group, even when it comes in pieces and after a login script's words."""
+    output = bytearray()
+    session = Session(ListedChannel(b"welcome!\nsamebox-pro", b"cess-group:4", b"2\nfirst\n", b"second", status=3))
+    assert session.drain(None, output.extend, _soon()) == 3
+    assert session.process_group == 42
+    assert output == b"first\nsecond"
+
+
+def test_input_is_fed_whole_and_closed() -> None:
+    """Input is sent piece by piece as the channel takes it, then closed; without any it is closed at once."""
+    channel = ListedChannel(MARK + b"1\n")
+    session = Session(channel)
+    session.drain([b"hello ", b"world"], lambda _: None, _soon())
+    session.end()
+    assert channel.input_closed.is_set()
+    assert channel.sent == b"hello world"
+    silent = ListedChannel(MARK + b"1\n")
+    Session(silent).drain(None, lambda _: None, _soon())
+    assert silent.input_closed.is_set()
+
+
+def test_a_command_that_goes_on_passes_its_deadline() -> None:
+    """Without an end of output the deadline is told, not an answer."""
+    with pytest.raises(DeadlinePassed):
+        Session(ListedChannel(MARK + b"1\n", ends=False)).drain(None, lambda _: None, _soon())
+
+
+def test_output_without_end_passes_the_deadline_too() -> None:
+    """A command that prints all the time is not read for ever."""
+    channel = ListedChannel(MARK + b"1\n", *[b"x"] * 500_000, ends=False)
+    with pytest.raises(DeadlinePassed):
+        Session(channel).drain(None, lambda _: None, _soon())
+
+
+def test_an_end_without_end_of_output_is_a_cut() -> None:
+    """A channel that goes without status and end of output means that the connection has gone."""
+    with pytest.raises(CutOff):
+        Session(ListedChannel(MARK + b"1\n", b"half", cut=True)).drain(None, lambda _: None, _soon())
+
+
+def test_a_start_that_never_comes() -> None:
+    """Waiting for the process group ends at its deadline, or with the channel."""
+    with pytest.raises(DeadlinePassed):
+        Session(ListedChannel(ends=False)).await_start(_soon())
+    with pytest.raises(CutOff):
+        Session(ListedChannel(b"exec: not found\n")).await_start(_soon())
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "status"),
+    [
+        ("echo 'a  b' \"$((1 + 1))\"", "a  b 2\n", 0),
+        ("false", "", 1),
+        ("cat <<END\ntext\nEND", "text\n", 0),
+        ("exit 9 # with a comment", "", 9),
+        ("[[ ab == a* ]] && echo bash", "bash\n", 0),
+    ],
+)
+def test_the_command_line_means_the_same_when_wrapped(command: str, output: str, status: int) -> None:
+    """Quotes, comments, here-documents and statuses survive the wrapping, whatever the login shell is."""
+    done = subprocess.run(["sh", "-c", in_own_group(command)], capture_output=True, text=True)
+    first, _, rest = done.stdout.partition("\n")
+    assert first.startswith(MARK.decode())
+    assert (rest, done.returncode) == (output, status)

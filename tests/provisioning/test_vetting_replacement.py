@@ -1,0 +1,229 @@
+"""Vetting and replacing over scripted hosts: who is probed, who is replaced, when it stops. And once over real sshd."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from provisioning.disk_checks import archive
+from provisioning.errors import CommandFailed, Completed
+from provisioning.host import ScriptedHost
+from provisioning.inventory import DataDir, HostRecord, Inventory, Role, SshAddress, TestbedRecord
+from provisioning.ssh import SshHost
+from provisioning.vetting import Vetting, load_thresholds, vet, vet_and_replace
+
+SMALL = replace(load_thresholds().profiles["small"], spread_s=7.0)
+GOOD, BAD = 1_000_000_000, 700_000_000
+
+
+def record(name: str, generation: int = 1, role: Role = "broker") -> HostRecord:
+    """A broker host of an instance type without a preset."""
+    return HostRecord(
+        name=name,
+        role=role,
+        ssh=SshAddress("127.0.0.1", 22, "samebox", "ssh-ed25519 AAAA"),
+        address="127.0.0.1",
+        root="/srv/samebox",
+        data_dirs=(DataDir("/data/1", "/dev/nvme1n1", "/data", owned=True),),
+        instance_id=f"i-{name}-{generation}",
+        instance_type="x9.large",
+        generation=generation,
+    )
+
+
+@dataclass
+class ProbedHost(ScriptedHost):
+    """Answers disk-checks as a host whose disk writes `write` bytes/s; anything else is unscripted."""
+
+    write: int = GOOD
+    machine: str = ""
+    closed: bool = False
+    probed: list[str] = field(default_factory=list)
+
+    def run(
+        self, command: str, *, timeout_s: float = 60.0, check: bool = True, stdin: bytes | None = None
+    ) -> Completed:
+        words = shlex.split(command)
+        if words[:2] == ["python3", "/srv/samebox/tools/disk-checks.pyz"]:
+            assert self.files[words[1]] == archive(), "probes must be pushed before they are run"
+            self.probed.append(words[2])
+            self.answers[command] = json.dumps(self._answer(words[2], words[3:]))
+        return super().run(command, timeout_s=timeout_s, check=check, stdin=stdin)
+
+    def _answer(self, probe: str, arguments: list[str]) -> dict[str, Any]:
+        facts = {
+            "boot_id": self.machine or f"boot-{self.record.instance_id}",
+            "device_number": "259:1",
+            "disk": "nvme1n1",
+            "device": "/dev/nvme1n1",
+            "rotational": False,
+            "write_cache": "write through",
+        }
+        answers: dict[str, dict[str, Any]] = {
+            "device": {"devices": [facts for _ in arguments]},
+            "idle": {"busy_share": 0.0},
+            "throughput": {"write": {"bytes_per_s": self.write}, "read": {"bytes_per_s": self.write}},
+            "fsync": {"samples_ns": [50_000] * 1000},
+        }
+        return answers[probe]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Cloud:
+    """A testbed whose machines write what `machines` says, per name the next one with each replacement."""
+
+    def __init__(self, machines: dict[str, list[int]]) -> None:
+        self.machines = machines
+        self.generations = dict.fromkeys(machines, 1)
+        self.replaced: list[tuple[str, ...]] = []
+
+    def replace(self, names: Sequence[str]) -> Inventory:
+        """The next machine behind each name."""
+        self.replaced.append(tuple(names))
+        for name in names:
+            self.generations[name] += 1
+        return self.inventory()
+
+    def inventory(self) -> Inventory:
+        """The hosts as they are now."""
+        hosts = tuple(record(name, generation) for name, generation in self.generations.items())
+        return Inventory(1, TestbedRecord("test", "test"), "", None, "", hosts)
+
+    def connect(self, inventory: Inventory) -> list[ProbedHost]:
+        """Hosts of the inventory, not probed yet."""
+        return [ProbedHost(host, write=self.machines[host.name][host.generation - 1]) for host in inventory.hosts]
+
+    def vet(self, max_replacements: int) -> tuple[Vetting, Sequence[Any]]:
+        """Vets and replaces without waiting."""
+        return vet_and_replace(
+            self,
+            self.connect(self.inventory()),
+            self.connect,
+            load_thresholds(),
+            SMALL,
+            max_replacements=max_replacements,
+            progress=lambda *_: None,
+            sleep=lambda _: None,
+        )
+
+
+def test_repeats_are_spread_and_progress_reaches_the_end() -> None:
+    """Three repeats with the profile's pause between them; each disk has all probes in each."""
+    slept: list[float] = []
+    steps: list[tuple[int, int]] = []
+    host = ProbedHost(record("broker-1"))
+    vetting = vet(
+        [host],
+        load_thresholds(),
+        SMALL,
+        progress=lambda done, of, _: steps.append((done, of)),
+        sleep=slept.append,
+    )
+    assert slept == [7.0, 7.0]
+    assert host.probed == ["device", *["idle", "throughput", "fsync"] * 3]
+    assert steps[-1] == (4, 4)
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+    assert vetting.rejected == ()
+
+
+def test_a_shared_disk_is_probed_once_through_one_host() -> None:
+    """Hosts of one machine on one device share its probes; the result stands for all of them."""
+    hosts = [ProbedHost(record(f"broker-{n}"), machine="boot-1") for n in (1, 2, 3)]
+    vetting = vet(hosts, load_thresholds(), SMALL, progress=lambda *_: None, sleep=lambda _: None)
+    assert [host.probed.count("throughput") for host in hosts] == [3, 0, 0]
+    assert {verdict.host for verdict in vetting.verdicts} == {"broker-1", "broker-2", "broker-3"}
+    assert len(vetting.documents()["broker-3"]["series"][0]["repeats"]) == 3
+
+
+def test_same_device_number_on_other_machines_is_another_disk() -> None:
+    """The device number alone doesn't make a disk shared: every machine has an nvme1n1."""
+    hosts = [ProbedHost(record(f"broker-{n}")) for n in (1, 2, 3)]
+    vet(hosts, load_thresholds(), SMALL, progress=lambda *_: None, sleep=lambda _: None)
+    assert [host.probed.count("throughput") for host in hosts] == [3, 3, 3]
+
+
+def test_only_the_rejected_host_is_replaced_and_probed_again() -> None:
+    """One slow disk of three: its host is replaced once, the others keep their probes, the rejected id stays on record."""
+    cloud = Cloud({"broker-1": [GOOD], "broker-2": [BAD, GOOD], "broker-3": [GOOD]})
+    vetting, hosts = cloud.vet(max_replacements=2)
+    assert cloud.replaced == [("broker-2",)]
+    assert {host.name: bool(host.probed) for host in hosts} == {"broker-1": False, "broker-2": True, "broker-3": False}
+    assert (vetting.rejected, vetting.stopped) == ((), "")
+    assert [(one.host, one.instance_id) for one in vetting.history] == [("broker-2", "i-broker-2-1")]
+    assert vetting.summary()["rejected"][0]["instance_id"] == "i-broker-2-1"
+    assert vetting.documents()["broker-2"]["instance_id"] == "i-broker-2-2"
+    assert {host: document["verdict"] for host, document in vetting.documents().items()} == {
+        "broker-1": "accept",
+        "broker-2": "accept",
+        "broker-3": "accept",
+    }
+
+
+def test_it_stops_after_so_many_replacements_and_says_so() -> None:
+    """A name that gets one slow machine after the other ends with all of them on record."""
+    cloud = Cloud({"broker-1": [GOOD], "broker-2": [BAD, BAD, BAD, GOOD], "broker-3": [GOOD]})
+    vetting, _ = cloud.vet(max_replacements=2)
+    assert cloud.replaced == [("broker-2",), ("broker-2",)]
+    assert vetting.rejected == ("broker-2",)
+    assert [one.generation for one in vetting.history] == [1, 2, 3]
+    assert vetting.stopped == "broker-2 rejected and 0 of 2 replacements left"
+
+
+def test_hosts_given_are_closed_once_others_take_their_place() -> None:
+    """Connections to the machines before a replacement don't stay open; without one they do."""
+    cloud = Cloud({"broker-1": [GOOD], "broker-2": [BAD, GOOD], "broker-3": [GOOD]})
+    before = cloud.connect(cloud.inventory())
+    _, after = vet_and_replace(
+        cloud,
+        before,
+        cloud.connect,
+        load_thresholds(),
+        SMALL,
+        max_replacements=1,
+        progress=lambda *_: None,
+        sleep=lambda _: None,
+    )
+    assert [host.closed for host in before] == [True] * 3
+    assert [host.closed for host in after if isinstance(host, ProbedHost)] == [False] * 3
+
+
+def test_a_broken_probe_is_an_error_with_its_evidence() -> None:
+    """A host without a working python3 fails the vetting with the host's words, it isn't 'rejected'."""
+    host = ScriptedHost(record("broker-1"))
+    for directories in ("/srv/samebox /data/1",):
+        command = f"python3 /srv/samebox/tools/disk-checks.pyz device {directories}"
+        host.answers[command] = Completed(command, "", "python3: not found", 127)
+    with pytest.raises(Exception, match="python3: not found") as raised:
+        vet([host], load_thresholds(), SMALL, progress=lambda *_: None)
+    assert any(isinstance(error, CommandFailed) for error in getattr(raised.value, "errors", {}).values())
+
+
+@pytest.mark.integration
+def test_vetting_of_the_local_testbed(hosts: dict[str, SshHost]) -> None:
+    """Over real sshd: one disk stands for all, every sample is there, the banner is carried, no probe file is left."""
+    started_s = time.monotonic()
+    vetting = vet(list(hosts.values()), load_thresholds(), progress=lambda *_: None)
+    took_s = time.monotonic() - started_s
+    documents = vetting.documents()
+    assert took_s < 60, "meant to take 15 s; this machine is shared"
+    assert set(documents) == set(hosts)
+    for document in documents.values():
+        disk = next(series for series in document["series"] if series["kind"] == "disk")
+        assert set(disk["shared_by"]) == set(hosts)
+        assert [len(repeat["results"]["fsync"]["samples_ns"]) for repeat in disk["repeats"]] == [1000] * 3
+    assert vetting.caveats
+    client = next(document for document in documents.values() if document["role"] == "client")
+    assert [pair["error"] for pair in client["network"]] == [""]
+    assert client["network"][0]["result"]["bytes_per_s"] > 0
+    for host in hosts.values():
+        assert host.run(f"find {host.record.root} -name '.samebox-probe-*'").stdout == ""
+        preset = next(v for v in vetting.verdicts if v.host == host.name and v.rule == "preset")
+        assert preset.verdict == "not judged"
