@@ -37,19 +37,25 @@ def answer(
 
 
 def _outcome_sentence(outcome: SystemOutcome) -> str:
-    sentence = f"{outcome.system} did all that was asked in {outcome.all_met} of {outcome.trials} trials"
-    failed = [f"{check} not met in {count}" for check, count in outcome.not_met.items()]
-    failed += [f"{check} unknown in {count}" for check, count in outcome.unknown.items()]
-    return f"{sentence}; {', '.join(failed)}." if failed else f"{sentence}."
+    sentence = f"{outcome.system} did all that was asked in {outcome.all_met} of {outcome.trials} trials."
+    if outcome.not_met:
+        sentence += f" Not met: {_counted(outcome.not_met)}."
+    if outcome.unknown:
+        sentence += f" Unknown: {_counted(outcome.unknown)}."
+    return sentence
+
+
+def _counted(trials_by_check: Mapping[str, int]) -> str:
+    return ", ".join(f"{check} ({count} trial{'s' if count > 1 else ''})" for check, count in trials_by_check.items())
 
 
 def _ratio_sentence(found: Comparison) -> str:
     workload, level = found.cell
-    values = ", ".join(f"{ratio(entry.ratio)} in block {entry.block}" for entry in found.ratios)
-    middle = f"Median {ratio(found.median)}: " if len(found.ratios) > 1 else ""
+    values = ", ".join(ratio(entry.ratio) for entry in found.ratios)
+    shown = f"median of {found.blocks} blocks: {values}" if found.blocks > 1 else "one block"
     return (
-        f"Workload {workload}, durability level {level}: {words(found.metric)} of {found.first} over {found.second}. "
-        f"{middle}{values}."
+        f"Workload {workload}, durability level {level}: {found.first}'s {words(found.metric)} was "
+        f"{ratio(found.median)} that of {found.second} ({shown})."
     )
 
 

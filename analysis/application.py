@@ -112,4 +112,6 @@ def draw(found: Results, aggregates: Aggregates) -> tuple[list[Drawing], list[Dr
         for cell in {one.trial.cell for one in seconds}
     }
     times = [trial_drawing(one, limits[one.trial.cell]) for one in seconds]
-    return curve_drawings(found.trials, systems), [drawing for drawing in times if drawing]
+    return curve_drawings(found.trials, systems, {exclusion.trial for exclusion in found.excluded}), [
+        drawing for drawing in times if drawing
+    ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from matplotlib.figure import Figure
 
+from analysis.campaign import Trial
 from analysis.comparison import Cell
 from analysis.drawing import LINE_STYLES, MARKERS, Drawing, plain_log_axis, style, svg_of, system_colours
 from analysis.evidence import Evidence
@@ -23,18 +24,18 @@ _NS_PER_MS = 1e6
 _LOWEST_PPM = 100_000
 
 
-def curve_drawings(trials: Sequence[Evidence], colours: Sequence[str]) -> list[Drawing]:
-    """One drawing per cell and latency; `colours`: the systems, in their fixed order."""
+def curve_drawings(trials: Sequence[Evidence], systems: Sequence[str], excluded: Set[str]) -> list[Drawing]:
+    """One drawing per cell and latency; `systems` in the order of their colours; `excluded` trials are marked."""
     cells = dict.fromkeys(evidence.trial.cell for evidence in trials)
     found = (
-        _draw([evidence for evidence in trials if evidence.trial.cell == cell], cell, metric, colours)
+        _draw([evidence for evidence in trials if evidence.trial.cell == cell], cell, metric, systems, excluded)
         for cell in cells
         for metric in CURVES
     )
     return [drawing for drawing in found if drawing.rows]
 
 
-def _draw(trials: Sequence[Evidence], cell: Cell, metric: str, systems: Sequence[str]) -> Drawing:
+def _draw(trials: Sequence[Evidence], cell: Cell, metric: str, systems: Sequence[str], excluded: Set[str]) -> Drawing:
     workload, level = cell
     title, meaning = CURVES[metric]
     name = f"percentiles-{workload}-l{level}-{metric.replace('_', '-')}"
@@ -44,7 +45,7 @@ def _draw(trials: Sequence[Evidence], cell: Cell, metric: str, systems: Sequence
         figure = Figure(figsize=(7.6, 3.7))
         axes = figure.add_subplot()
         highest_ppm = _TICKS[0]
-        for evidence in trials:
+        for evidence in sorted(trials, key=lambda e: (systems.index(e.trial.system), e.trial.block)):
             for subscription, points in _points(evidence, metric).items():
                 trial = evidence.trial
                 order = list(systems).index(trial.system)
@@ -54,7 +55,8 @@ def _draw(trials: Sequence[Evidence], cell: Cell, metric: str, systems: Sequence
                     color=colours[trial.system],
                     linestyle=LINE_STYLES[(trial.block - 1) % len(LINE_STYLES)],
                     marker=MARKERS[order % len(MARKERS)],
-                    label=f"{trial.system}, block {trial.block}" + (f", {subscription}" if subscription else ""),
+                    alpha=0.45 if trial.name in excluded else 1.0,
+                    label=_label(trial, subscription, trial.name in excluded),
                 )
                 highest_ppm = max(highest_ppm, points[-1][0])
                 named = (trial.name, trial.system, trial.block, subscription)
@@ -70,8 +72,13 @@ def _draw(trials: Sequence[Evidence], cell: Cell, metric: str, systems: Sequence
         if rows:
             axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
         svg = svg_of(figure, f"{title} by percentile, {workload}, level {level}") if rows else ""
-    note = f"{title}: {meaning}. Measure phase; a curve ends where fewer than ten messages lie beyond."
+    note = f"{meaning[:1].upper()}{meaning[1:]}. Measure phase; a curve ends where fewer than ten messages lie beyond."
     return Drawing(name, title, note, svg, ("trial", "system", "block", "subscription", "percentile", "ms"), rows)
+
+
+def _label(trial: Trial, subscription: str, is_excluded: bool) -> str:
+    parts = [f"{trial.system}, block {trial.block}", subscription, "not compared" if is_excluded else ""]
+    return ", ".join(part for part in parts if part)
 
 
 def _points(evidence: Evidence, metric: str) -> dict[str, list[tuple[int, float]]]:

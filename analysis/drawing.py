@@ -82,8 +82,9 @@ def svg_of(figure: Figure, title: str) -> str:
 
 
 def plain_log_axis(axis: Any) -> None:
-    """Labels a logarithmic axis 0.1, 1, 10, 100 instead of powers."""
+    """Labels a logarithmic axis 0.1, 1, 2, 5, 10 instead of powers."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else ""))
 
 
 def shade_warmup(axes: Axes, end_s: float) -> None:

@@ -44,7 +44,7 @@ def size(value: float | None) -> str:
 
 def ratio(value: float) -> str:
     """A ratio of two systems."""
-    return f"{number(value)}×"
+    return f"{value:.2f}×" if 0.1 <= value < 10 else f"{number(value)}×"
 
 
 def moment(time_ns: int | None) -> str:

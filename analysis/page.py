@@ -32,10 +32,17 @@ def render_page(report: Mapping[str, Any], curves: Sequence[Drawing], times: Seq
         curves=curves,
         times=times,
         css=_resource("report.css"),
-        quantiles=[quantile_name(quantile) for quantile in TABLE_QUANTILES],
+        quantiles=_shown_quantiles(report),
         matrix=_check_matrix(report),
         vetting_rows=_vetting_rows(report["vetting"]),
     )
+
+
+def _shown_quantiles(report: Mapping[str, Any]) -> list[str]:
+    """The percentiles for which at least one trial has enough samples."""
+    entries = [entry for trial in report["trials"] for entry in trial["latencies"]]
+    names = [quantile_name(quantile) for quantile in TABLE_QUANTILES]
+    return [name for name in names if any(entry["ms"].get(name) is not None for entry in entries)]
 
 
 def _check_matrix(report: Mapping[str, Any]) -> list[dict[str, Any]]:

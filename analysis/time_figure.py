@@ -140,7 +140,7 @@ def _throughput(axes: Axes, seconds: TrialSeconds) -> None:
             axes.step(
                 [s for s, _ in drawn], [v for _, v in drawn], where="post", color=colour, linestyle=dashes, label=event
             )
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.12 * max(axes.get_ylim()[1], 1.0))
     axes.set_ylabel("messages/s")
 
 

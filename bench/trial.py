@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.campaign import Campaign, TrialSpec
-from bench.load.driver import LoadResult, LoadSpec, collect_records, run_load
+from bench.load.collect import collect_records
+from bench.load.driver import LoadResult, LoadSpec, run_load
 from bench.profile import Profile
 from bench.progress import Reporter, Step
 from bench.systems import SYSTEMS
 from bench.telemetry.collect import Telemetry
+from bench.trial_log import TrialLog, failures_end, quietly
 from provisioning import daemons, facts
 from provisioning.clocks import ClockBound, clock_bounds
 from provisioning.deployment import DURABILITY_LEVELS, DaemonState, Deployment, Plan, SoftwareStore, Topic
-from provisioning.errors import DeploymentError, HostError, HostsFailed, HostUnreachable, SameboxError
+from provisioning.errors import DeploymentError, HostError, HostsFailed
 from provisioning.host import Host
 from provisioning.inventory import Inventory
 from provisioning.reset import reset
@@ -60,35 +60,6 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
     return tuple(Step(f"{spec.trial}: {name}", estimate) for name, estimate in estimates.items())
 
 
-@dataclass
-class Log:
-    """What a trial has done and seen so far; becomes trial.json."""
-
-    spec: TrialSpec
-    reporter: Reporter
-    steps: list[dict[str, Any]] = field(default_factory=list)
-    observations: dict[str, Any] = field(default_factory=dict)
-    abort: dict[str, Any] | None = None
-    now_ns: Callable[[], int] = time.time_ns
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        """Times a step and shows it."""
-        self.reporter.step(f"{self.spec.trial}: {name}")
-        entry = {"name": name, "started_ns": self.now_ns(), "ended_ns": None}
-        self.steps.append(entry)
-        try:
-            yield
-        finally:
-            entry["ended_ns"] = self.now_ns()
-
-    def end(self, rule: str, axis: str, reason: str, host: str | None = None) -> None:
-        """Notes why the trial ended early; the first reason stands."""
-        if self.abort is None:
-            self.abort = {"rule": rule, "axis": axis, "reason": reason, "host": host}
-            self.reporter.notice(f"{self.spec.trial} ended early ({rule}): {reason.splitlines()[0]}")
-
-
 def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Reporter, folder: Path) -> dict[str, Any]:
     """Runs one trial into `folder` and returns its trial.json.
 
@@ -102,14 +73,14 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
 
     A step that fails ends the trial with its reason; the system is stopped and everything there is gets collected all the same.
     """
-    log = Log(spec, reporter)
+    log = TrialLog(spec, reporter)
     system = SYSTEMS[spec.system]
     deployment = system.deployment(bench.hosts, bench.store)
     telemetry = Telemetry(bench.hosts, bench.boot_ids)
     load: LoadResult | None = None
     settings: dict[str, Any] = {"intended": {}, "effective": {}, "drift": []}
     try:
-        with _failures_end(log):
+        with failures_end(log):
             with log.step("reset"):
                 cleaned = reset(bench.hosts, lambda: daemons.stop_everything(bench.hosts))
                 log.observations["reset"] = cleaned.as_observation()
@@ -128,40 +99,10 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
         # also after Ctrl-C: a cluster left running would disturb whatever comes next
         with log.step("stop"):
             telemetry.stop()
-            _quietly(log, lambda: daemons.stop_everything(bench.hosts))
+            quietly(log, lambda: daemons.stop_everything(bench.hosts))
     with log.step("collect"):
         rows = _collect(deployment, telemetry, load, bench, folder, log)
     return _document(spec, campaign, bench, deployment, log, load, settings, rows)
-
-
-@contextmanager
-def _failures_end(log: Log) -> Iterator[None]:
-    """Turns a failure of the kit, a host or a deployment into the trial's reason to have ended."""
-    try:
-        yield
-    except (HostsFailed, HostError) as error:
-        lost = _lost_host(error)
-        if lost is None:
-            log.end("deployment-failed", "validity", str(error))
-        else:
-            log.end("host-lost", "validity", str(error), lost)
-    except DeploymentError as error:
-        log.end("deployment-failed", "validity", str(error))
-    except SameboxError as error:
-        log.end("kit-failed", "validity", str(error))
-
-
-def _lost_host(error: HostsFailed | HostError) -> str | None:
-    errors: Sequence[BaseException] = list(error.errors.values()) if isinstance(error, HostsFailed) else [error]
-    return next((each.host for each in errors if isinstance(each, HostUnreachable)), None)
-
-
-def _quietly(log: Log, action: Callable[[], object]) -> None:
-    """Cleaning up after a failure must not hide the failure; what it meets is noted as a reason of its own."""
-    try:
-        action()
-    except SameboxError as error:
-        log.end("kit-failed", "validity", str(error))
 
 
 def _start(deployment: Deployment, spec: TrialSpec, campaign: Campaign, bench: Bench) -> Settings:
@@ -188,7 +129,7 @@ def _read_back(deployment: Deployment, intended: Settings) -> dict[str, Any]:
 
 
 def _load(
-    spec: TrialSpec, campaign: Campaign, bench: Bench, deployment: Deployment, telemetry: Telemetry, log: Log
+    spec: TrialSpec, campaign: Campaign, bench: Bench, deployment: Deployment, telemetry: Telemetry, log: TrialLog
 ) -> LoadResult:
     endpoints = deployment.endpoints()
     telemetry.start()
@@ -211,7 +152,11 @@ def _load(
 
 
 def _count(
-    deployment: Deployment, started: Sequence[DaemonState], clocks: Mapping[str, ClockBound], bench: Bench, log: Log
+    deployment: Deployment,
+    started: Sequence[DaemonState],
+    clocks: Mapping[str, ClockBound],
+    bench: Bench,
+    log: TrialLog,
 ) -> None:
     log.observations["messages_stored"] = _or_none(deployment.messages_stored)
     log.observations["under_replicated"] = _or_none(lambda: list(deployment.under_replicated()))
@@ -244,7 +189,7 @@ def _or_none(read: Callable[[], Any]) -> Any:
 
 
 def _collect(
-    deployment: Deployment, telemetry: Telemetry, load: LoadResult | None, bench: Bench, folder: Path, log: Log
+    deployment: Deployment, telemetry: Telemetry, load: LoadResult | None, bench: Bench, folder: Path, log: TrialLog
 ) -> dict[str, int]:
     rows = {"produced": 0, "consumed": 0, "hosts": 0}
     for kind in rows:
@@ -259,7 +204,7 @@ def _collect(
         rows["hosts"] = telemetry.write(folder / "hosts")
 
     for action in (records, samples, lambda: deployment.collect_logs(folder / "logs")):
-        _quietly(log, action)
+        quietly(log, action)
     return rows
 
 
@@ -268,7 +213,7 @@ def _document(
     campaign: Campaign,
     bench: Bench,
     deployment: Deployment,
-    log: Log,
+    log: TrialLog,
     load: LoadResult | None,
     settings: Mapping[str, Any],
     rows: Mapping[str, int],

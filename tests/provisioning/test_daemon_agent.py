@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -22,10 +23,8 @@ def start(tmp_path: Path, *specs: dict[str, Any]) -> dict[str, Any]:
     # in a process of its own, as on a host: the daemon must not be this process' child, or it would stay as a corpse
     code = "import sys, json; from provisioning import daemon_agent as a; print(json.dumps(a.start(json.loads(sys.argv[1]))))"
     request = {"run_dir": str(tmp_path / "run"), "daemons": list(specs)}
-    done = subprocess.run(
-        [sys.executable, "-c", code, daemon_agent.json.dumps(request)], capture_output=True, text=True, check=True
-    )
-    answer: dict[str, Any] = daemon_agent.json.loads(done.stdout)
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(request)], capture_output=True, text=True, check=True)
+    answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
 

@@ -39,7 +39,7 @@ def test_start_is_one_command_and_returns_the_pids() -> None:
 def test_start_refuses_what_runs_already() -> None:
     """The agent's refusal becomes an error that names the host."""
     request = {"verb": "start", "run_dir": "/r/run", "daemons": []}
-    with pytest.raises(DeploymentError, match="broker-1.*already running: broker"):
+    with pytest.raises(DeploymentError, match=r"broker-1.*already running: broker"):
         daemons.start(host({json.dumps(request): {"error": "already running: broker"}}), [])
 
 
@@ -61,7 +61,7 @@ def test_a_process_that_survives_sigkill_is_an_error() -> None:
 
 def test_stop_everything_goes_tier_by_tier_from_the_top() -> None:
     """What depends on others ends first, on all hosts, whichever system it belongs to."""
-    ended = {"stopped": [], "killed": [], "left": {}}
+    ended: dict[str, Any] = {"stopped": [], "killed": [], "left": {}}
     tiers = '{"verb": "tiers", "run_dir": "/r/run"}'
     one = host(
         {tiers: {"tiers": [0, 2]}, stop_request(tier=2): {**ended, "killed": ["broker"]}, stop_request(tier=0): ended}

@@ -103,6 +103,6 @@ def test_an_override_of_one_host_goes_before_that_of_its_kind() -> None:
 
 def test_an_override_of_nothing_is_refused() -> None:
     """A component that the system doesn't have is named with the nearest that it has."""
-    with pytest.raises(DeploymentError, match="unknown component 'brokr'. Did you mean 'broker'"):
+    with pytest.raises(DeploymentError, match=r"unknown component 'brokr'. Did you mean 'broker'"):
         check_overrides(plan(brokr={"a": "1"}), {"broker/broker-1", "topic"})
     check_overrides(plan(broker={}, topic={}), {"broker/broker-1", "topic"})

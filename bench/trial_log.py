@@ -1,0 +1,72 @@
+"""What a trial has done and seen so far, and how failures become the reason that it ended. It writes no file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.campaign import TrialSpec
+from bench.progress import Reporter
+from provisioning.errors import DeploymentError, HostError, HostsFailed, HostUnreachable, SameboxError
+
+
+@dataclass
+class TrialLog:
+    """What a trial has done and seen so far; becomes trial.json."""
+
+    spec: TrialSpec
+    reporter: Reporter
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    observations: dict[str, Any] = field(default_factory=dict)
+    abort: dict[str, Any] | None = None
+    now_ns: Callable[[], int] = time.time_ns
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Times a step and shows it."""
+        self.reporter.step(f"{self.spec.trial}: {name}")
+        entry = {"name": name, "started_ns": self.now_ns(), "ended_ns": None}
+        self.steps.append(entry)
+        try:
+            yield
+        finally:
+            entry["ended_ns"] = self.now_ns()
+
+    def end(self, rule: str, axis: str, reason: str, host: str | None = None) -> None:
+        """Notes why the trial ended early; the first reason stands."""
+        if self.abort is None:
+            self.abort = {"rule": rule, "axis": axis, "reason": reason, "host": host}
+            self.reporter.notice(f"{self.spec.trial} ended early ({rule}): {reason.splitlines()[0]}")
+
+
+@contextmanager
+def failures_end(log: TrialLog) -> Iterator[None]:
+    """Turns a failure of the kit, a host or a deployment into the trial's reason to have ended."""
+    try:
+        yield
+    except (HostsFailed, HostError) as error:
+        lost = _lost_host(error)
+        if lost is None:
+            log.end("deployment-failed", "validity", str(error))
+        else:
+            log.end("host-lost", "validity", str(error), lost)
+    except DeploymentError as error:
+        log.end("deployment-failed", "validity", str(error))
+    except SameboxError as error:
+        log.end("kit-failed", "validity", str(error))
+
+
+def _lost_host(error: HostsFailed | HostError) -> str | None:
+    errors: Sequence[BaseException] = list(error.errors.values()) if isinstance(error, HostsFailed) else [error]
+    return next((each.host for each in errors if isinstance(each, HostUnreachable)), None)
+
+
+def quietly(log: TrialLog, action: Callable[[], object]) -> None:
+    """Cleaning up after a failure must not hide the failure; what it meets is noted as a reason of its own."""
+    try:
+        action()
+    except SameboxError as error:
+        log.end("kit-failed", "validity", str(error))

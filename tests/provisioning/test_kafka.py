@@ -1,0 +1,129 @@
+"""Kafka's files, tables and parsers, without a broker; outputs are recorded from a real three-node cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from provisioning.deployment import DURABILITY_LEVELS, Plan, Topic
+from provisioning.errors import DeploymentError, UnsupportedDurability
+from provisioning.host import Host, ScriptedHost
+from provisioning.inventory import DataDir, HostRecord, Role, SshAddress
+from provisioning.kafka import layout, printed
+from provisioning.kafka.durability import LEVELS, level_settings
+from provisioning.rendering import properties
+
+RECORDED = Path(__file__).with_name("recorded")
+
+
+def host(name: str, address: str, role: Role = "broker") -> Host:
+    disks = tuple(DataDir(f"/srv/{name}/data{at}", "/dev/x", "/", False) for at in (1, 2))
+    return ScriptedHost(
+        HostRecord(name, role, SshAddress(address, 22, "b", ""), address, f"/srv/{name}", disks, "", "", 1)
+    )
+
+
+BROKERS = [host(f"broker-{at}", f"10.0.0.{at}") for at in (1, 2, 3)]
+METADATA = [host(f"metadata-{at}", f"10.0.1.{at}", "metadata") for at in (1, 2, 3)]
+
+
+def plan(level: int = 1, **changes: dict[str, dict[str, str]]) -> Plan:
+    return dataclasses.replace(Plan(DURABILITY_LEVELS[level], Topic("t", 6), {}, {}), **changes)  # type: ignore[arg-type]
+
+
+def test_without_metadata_hosts_every_broker_is_a_controller() -> None:
+    """Three combined nodes vote among themselves, each bound to its own address."""
+    nodes = layout.nodes(BROKERS)
+    settings = properties(layout.render_properties(nodes[1], nodes, plan()))
+    assert settings["process.roles"] == "broker,controller"
+    assert settings["controller.quorum.voters"] == "1@10.0.0.1:9093,2@10.0.0.2:9093,3@10.0.0.3:9093"
+    assert settings["listeners"] == "PLAINTEXT://10.0.0.2:9092,CONTROLLER://10.0.0.2:9093"
+    assert settings["log.dirs"] == "/srv/broker-2/data1/kafka,/srv/broker-2/data2/kafka"
+
+
+def test_with_metadata_hosts_controllers_go_there() -> None:
+    """Brokers lose their vote, controllers lose their clients."""
+    nodes = layout.nodes([*BROKERS, *METADATA])
+    broker, controller = properties(layout.render_properties(nodes[0], nodes, plan())), {}
+    controller = properties(layout.render_properties(nodes[3], nodes, plan()))
+    assert broker["process.roles"] == "broker"
+    assert broker["listeners"] == "PLAINTEXT://10.0.0.1:9092"
+    assert broker["controller.quorum.voters"] == controller["controller.quorum.voters"]
+    assert controller["controller.quorum.voters"].startswith("101@10.0.1.1:9093,")
+    assert controller["listeners"] == "CONTROLLER://10.0.1.1:9093"
+    assert "advertised.listeners" not in controller
+
+
+def test_client_hosts_get_nothing() -> None:
+    """Only brokers and metadata hosts run Kafka; without a broker there is no Kafka."""
+    with pytest.raises(DeploymentError, match="role broker"):
+        layout.nodes([host("client-1", "10.0.2.1", "client")])
+
+
+def test_the_levels_as_a_table() -> None:
+    """Level 1 flushes every record, level 2 leaves it to the page cache; both wait for all in-sync replicas."""
+    assert LEVELS[1].topic == {"min.insync.replicas": "2", "flush.messages": "1"}
+    assert LEVELS[2].topic["flush.messages"] == str(2**63 - 1)
+    assert {level.client["acks"] for level in LEVELS.values()} == {"all"}
+
+
+@pytest.mark.parametrize("level", [3, 4])
+def test_a_level_that_there_is_not_is_refused(level: int) -> None:
+    """Never silently downgraded."""
+    with pytest.raises(UnsupportedDurability, match=f"level {level}") as refusal:
+        level_settings(DURABILITY_LEVELS[level])
+    assert refusal.value.next_step == "Levels it has: 1, 2."
+
+
+def test_memory_and_overrides_reach_the_files() -> None:
+    """The profile's heap and a campaign's settings are rendered, and are intended because they are rendered."""
+    asked = plan(memory={"broker": {"heap": "1g"}}, overrides={"broker/broker-1": {"num.io.threads": "2"}})
+    nodes = layout.nodes(BROKERS)
+    intended = layout.settings_of(nodes[0], layout.files(nodes[0], nodes, asked))
+    assert intended["jvm/broker/broker-1"]["MaxHeapSize"] == str(2**30)
+    assert intended["broker/broker-1"]["num.io.threads"] == "2"
+    other = layout.settings_of(nodes[1], layout.files(nodes[1], nodes, asked))
+    assert other["broker/broker-2"]["num.io.threads"] == "8"
+
+
+def test_every_key_is_rendered_once() -> None:
+    """A key that stands twice would be intended as one thing and run as another."""
+    for inventory in (BROKERS, [*BROKERS, *METADATA]):
+        nodes = layout.nodes(inventory)
+        for node in nodes:
+            lines = layout.render_properties(node, nodes, plan()).splitlines()
+            keys = [line.partition("=")[0] for line in lines if line and not line.startswith("#")]
+            assert len(keys) == len(set(keys))
+
+
+def test_configs_of_all_brokers_are_told_apart() -> None:
+    """Recorded with one altered key on broker 1 and one misspelt key on broker 2."""
+    found = printed.configs((RECORDED / "kafka-config-brokers.txt").read_text())
+    assert list(found) == ["1", "2", "3"]
+    assert [each["num.io.threads"] for each in found.values()] == ["7", "8", "8"]
+    assert "num.network.thraeds" not in found["2"]  # printed as null: the broker doesn't know it
+    assert found["3"]["unclean.leader.election.enable"] == "false"  # the last one, before the next heading
+    assert "ssl.key.password" not in found["1"]
+
+
+def test_topic_configs() -> None:
+    """The topic's own values are read past their synonyms."""
+    assert printed.configs((RECORDED / "kafka-config-topic.txt").read_text())["samebox"]["flush.messages"] == "1"
+
+
+def test_partitions_and_layout() -> None:
+    """Replicas, in-sync replicas, counts."""
+    text = (RECORDED / "kafka-topic-describe.txt").read_text()
+    found = printed.partitions(text)
+    assert [each.number for each in found] == list(range(6))
+    assert found[0] == printed.Partition("samebox", 0, "3", ("3", "1", "2"), ("3", "1", "2"))
+    assert printed.topic_layout(text) == {"partitions": "6", "replication.factor": "3"}
+    assert printed.topic_layout("") == {}
+
+
+def test_end_offsets() -> None:
+    """One offset per partition; a message beside them is not one."""
+    assert printed.end_offsets((RECORDED / "kafka-end-offsets.txt").read_text()) == dict.fromkeys(range(6), 0)
+    assert printed.end_offsets("WARN a:b:c\nt:0:17\nt:10:3\n") == {0: 17, 10: 3}

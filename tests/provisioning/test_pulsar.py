@@ -1,0 +1,176 @@
+"""Pulsar's files, tables and parsers, without a broker; outputs are recorded from a real three-node cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from provisioning.deployment import DURABILITY_LEVELS, Plan, Topic
+from provisioning.errors import DeploymentError, UnsupportedDurability
+from provisioning.host import Host, ScriptedHost
+from provisioning.inventory import DataDir, HostRecord, Role, SshAddress
+from provisioning.jvm import system_properties
+from provisioning.pulsar import layout as places
+from provisioning.pulsar import readback
+from provisioning.pulsar.durability import LEVELS, level_settings
+from provisioning.rendering import properties
+
+RECORDED = Path(__file__).with_name("recorded")
+
+
+def host(name: str, address: str, role: Role = "broker") -> Host:
+    disks = tuple(DataDir(f"/srv/{name}/data{at}", "/dev/x", "/", False) for at in (1, 2))
+    return ScriptedHost(
+        HostRecord(name, role, SshAddress(address, 22, "b", ""), address, f"/srv/{name}", disks, "", "", 1)
+    )
+
+
+BROKERS = [host(f"broker-{at}", f"10.0.0.{at}") for at in (1, 2, 3)]
+METADATA = [host(f"metadata-{at}", f"10.0.1.{at}", "metadata") for at in (1, 2, 3)]
+
+
+def plan(level: int = 1, **changes: dict[str, dict[str, str]]) -> Plan:
+    return dataclasses.replace(Plan(DURABILITY_LEVELS[level], Topic("t", 6), {}, {}), **changes)  # type: ignore[arg-type]
+
+
+def config(process: places.Process, everything: places.Layout, asked: Plan) -> dict[str, str]:
+    return properties(places.files(process, everything, asked)[process.config_path])
+
+
+def test_zookeeper_goes_to_the_metadata_hosts_if_there_are_any() -> None:
+    """Else beside the brokers; bookies and brokers know where."""
+    assert places.layout(BROKERS).zookeeper_addresses == "10.0.0.1:2181,10.0.0.2:2181,10.0.0.3:2181"
+    apart = places.layout([*BROKERS, *METADATA])
+    assert apart.zookeeper_addresses == "10.0.1.1:2181,10.0.1.2:2181,10.0.1.3:2181"
+    assert config(apart.brokers[0], apart, plan())["metadataStoreUrl"] == f"zk:{apart.zookeeper_addresses}"
+    assert [each.daemon for each in apart.on(METADATA[0])] == ["zookeeper"]
+
+
+def test_an_even_number_of_brokers_gets_no_even_quorum() -> None:
+    """Two or four servers survive no more failures than one or three."""
+    assert len(places.layout(BROKERS[:2]).zookeepers) == 1
+    assert len(places.layout([*BROKERS, host("broker-4", "10.0.0.4")]).zookeepers) == 3
+
+
+def test_a_single_zookeeper_has_no_quorum_settings() -> None:
+    """Alone it would not print them, and they would look like drift."""
+    alone = places.layout([*BROKERS, METADATA[0]])
+    assert not {"initLimit", "server.1"} & config(alone.zookeepers[0], alone, plan()).keys()
+
+
+def test_journal_and_ledgers_lie_on_different_devices() -> None:
+    """The first data directory's and the last one's."""
+    everything = places.layout(BROKERS)
+    settings = config(everything.bookies[0], everything, plan())
+    assert settings["journalDirectories"] == "/srv/broker-1/data1/pulsar/journal"
+    assert settings["ledgerDirectories"] == "/srv/broker-1/data2/pulsar/ledgers"
+
+
+def test_everything_binds_the_hosts_own_address() -> None:
+    """Bookie, its HTTP server, broker and ZooKeeper."""
+    everything = places.layout(BROKERS)
+    bookie = config(everything.bookies[1], everything, plan())
+    assert bookie["advertisedAddress"] == bookie["httpServerHost"] == "10.0.0.2"
+    assert bookie["listeningInterface"]
+    assert bookie["allowLoopback"] == "false"
+    assert config(everything.brokers[1], everything, plan())["bindAddress"] == "10.0.0.2"
+    assert config(everything.zookeepers[1], everything, plan())["clientPortAddress"] == "10.0.0.2"
+
+
+def test_the_levels_as_a_table() -> None:
+    """Both keep three copies and wait for two; they differ in the journal's sync."""
+    assert {(each.ensemble, each.write_quorum, each.ack_quorum) for each in LEVELS.values()} == {(3, 3, 2)}
+    everything = places.layout(BROKERS)
+    synced = {level: config(everything.bookies[0], everything, plan(level))["journalSyncData"] for level in LEVELS}
+    assert synced == {1: "true", 2: "false"}
+
+
+@pytest.mark.parametrize("level", [3, 4])
+def test_a_level_that_there_is_not_is_refused(level: int) -> None:
+    """Never silently downgraded."""
+    with pytest.raises(UnsupportedDurability, match=f"level {level}") as refusal:
+        level_settings(DURABILITY_LEVELS[level])
+    assert refusal.value.next_step == "Levels it has: 1, 2."
+
+
+def test_memory_and_overrides_reach_the_files() -> None:
+    """The profile's sizes, the caches that follow from them, and a campaign's settings."""
+    everything = places.layout(BROKERS)
+    asked = plan(memory={"bookie": {"direct": "1g"}}, overrides={"bookie": {"journalMaxSizeMB": "64"}})
+    bookie = everything.bookies[0]
+    intended = places.settings_of(bookie, places.files(bookie, everything, asked))
+    assert intended["jvm/bookie/broker-1"]["MaxDirectMemorySize"] == str(2**30)
+    assert intended["jvm/bookie/broker-1"]["MaxHeapSize"] == str(256 * 2**20)
+    assert intended["bookie/broker-1"]["dbStorage_writeCacheMaxSizeMb"] == "128"
+    assert intended["bookie/broker-1"]["journalMaxSizeMB"] == "64"
+
+
+def test_every_key_is_rendered_once() -> None:
+    """A key that stands twice would be intended as one thing and run as another."""
+    everything = places.layout(BROKERS)
+    for process in everything.processes:
+        lines = places.files(process, everything, plan())[process.config_path].splitlines()
+        keys = [line.partition("=")[0] for line in lines if line and not line.startswith("#")]
+        assert len(keys) == len(set(keys))
+
+
+def test_a_host_without_data_directory_is_refused() -> None:
+    """Before anything is written."""
+    bare = ScriptedHost(dataclasses.replace(BROKERS[0].record, data_dirs=()))
+    with pytest.raises(DeploymentError, match="broker-1: pulsar needs a data directory"):
+        places.layout([bare])
+
+
+@pytest.mark.parametrize(
+    ("shown", "written"),
+    [
+        ("Optional[6650]", "6650"),
+        ("-1.0", "-1"),
+        ("0.99", "0.99"),
+        ("[a:1, b:2]", "a:1,b:2"),
+        ("true", "true"),
+        ("", ""),
+    ],
+)
+def test_values_as_shown_and_as_written(shown: str, written: str) -> None:
+    """The processes print Java's types; files hold plain values."""
+    assert readback.normal(shown) == written
+
+
+def test_broker_settings_as_recorded() -> None:
+    """Every key of the template is known to the broker, under its value."""
+    effective = readback.broker_settings((RECORDED / "pulsar-broker-runtime.json").read_text())
+    everything = places.layout(BROKERS)
+    assert config(everything.brokers[0], everything, plan()).keys() == effective.keys()
+    assert effective["brokerServicePort"] == "6650"
+    assert effective["backlogQuotaDefaultLimitGB"] == "-1"
+
+
+def test_a_bookie_shows_what_its_classes_do_not_know() -> None:
+    """Recorded with a misspelt journalSyncDat, which the bookie repeats as if it meant something."""
+    body = (RECORDED / "pulsar-bookie-config.json").read_text()
+    assert '"journalSyncDat"' in body
+    effective = readback.bookie_settings(body, frozenset({"journalSyncData", "metadataServiceUri"}))
+    uri = "metadata-store:zk:127.0.0.21:2181,127.0.0.22:2181,127.0.0.23:2181"
+    assert effective == {"journalSyncData": "true", "metadataServiceUri": uri}
+
+
+def test_zookeeper_settings_as_recorded() -> None:
+    """The conf command, and the properties that its classes know: not the misspelt tickTme."""
+    shown = system_properties((RECORDED / "zookeeper-system-properties.txt").read_text())
+    assert shown["zookeeper.tickTme"] == "3"
+    known = frozenset({"zookeeper.admin.enableServer", "zookeeper.4lw.commands.whitelist"})
+    effective = readback.zookeeper_settings((RECORDED / "zookeeper-conf.txt").read_text(), shown, known)
+    assert effective["tickTime"] == "2000"
+    assert effective["server.3"] == "127.0.0.23:2888:3888"
+    assert effective["dataDir"].endswith("/zookeeper")
+    assert effective["admin.enableServer"] == "false"
+    assert "tickTme" not in effective
+
+
+def test_ledger_settings_as_recorded() -> None:
+    """Ensemble and quorums of a real ledger."""
+    body = (RECORDED / "pulsar-internal-stats.json").read_text()
+    assert readback.ledger_settings(body) == {"ensembleSize": "3", "writeQuorumSize": "3", "ackQuorumSize": "2"}
