@@ -112,7 +112,7 @@ def _steps_back(parts: list[Any]) -> tuple[int, int]:
     for part in parts:
         steps += part["steps_back"]
         deepest = max(deepest, part["deepest_step"])
-        one_after_another = previous is not None and previous["last_received_ns"] <= part["first_received_ns"]
+        one_after_another = previous is not None and previous["last_received_ns"] < part["first_received_ns"]
         before = previous if one_after_another else last_of.get(part["consumer"])
         if before is not None and part["first_sequence"] < before["last_sequence"]:
             steps += 1

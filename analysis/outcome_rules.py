@@ -53,9 +53,8 @@ def order(evidence: Evidence, _bounds: Bounds) -> Finding:
     total = sum(steps.values())
     if total:
         worst = max(evidence.orderings, key=lambda ordering: ordering.steps_back)
-        sentence = (
-            f"{total:,} steps back in sequence; the most at {worst.worst}, the deepest by {worst.deepest_step:,}."
-        )
+        steps_back = "1 step" if total == 1 else f"{total:,} steps"
+        sentence = f"{steps_back} back in sequence; the most at {worst.worst}, the deepest by {worst.deepest_step:,}."
         return Finding(False, sentence, {"steps_back": steps, "worst": worst.worst})
     return Finding(True, "Every producer's sequence ascends in every partition.", {"steps_back": steps})
 

@@ -31,16 +31,17 @@ _LOG_LINES = 100
 
 def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> KafkaProducer:
     """A producer that has fetched the topic's metadata. Raises ClientError."""
-    settings = take_settings(spec, {"acks": "all", "idempotence": ""})
-    # Java's default since 3.0: idempotent wherever acks=all allows it; keeps order over the client's own retries.
-    idempotence = settings["idempotence"] or ("true" if settings["acks"] == "all" else "false")
+    # Idempotence off is librdkafka's own default. On, it allows five requests in flight per broker, and while these are out
+    # librdkafka's broker threads spin: measured 257 us of client CPU a message instead of 56, at 2,000 messages a second.
+    # Off, a retried request may repeat or reorder messages; the checks for order and duplicates would show it.
+    settings = take_settings(spec, {"acks": "all", "idempotence": "false"})
     timeout_ms = round(spec.delivery_timeout_s * 1000)
     client = _made(
         confluent_kafka.Producer,
         {
             **_common(spec),
             "acks": settings["acks"],
-            "enable.idempotence": idempotence,
+            "enable.idempotence": settings["idempotence"],
             "linger.ms": spec.batch_delay_ms,
             "batch.size": spec.batch_bytes,
             "batch.num.messages": max(10_000, spec.batch_bytes // spec.message_bytes),

@@ -12,6 +12,18 @@ from bench.load.control import Control
 _RECEIVE_TIMEOUT_S = 0.1
 
 
+def receive_until_started(client: Consumer, book: ConsumedBook, control: Control, *, timeout_s: float) -> int | None:
+    """The start instant, or None when aborted. It receives while it waits: a consumer that doesn't ask for messages
+    doesn't take part in sharing out the partitions either, and would hold up the others of its subscription.
+    """
+    deadline_ns = time.monotonic_ns() + round(timeout_s * 1e9)
+    while control.start_ns is None and not control.stopped and time.monotonic_ns() < deadline_ns:
+        messages = client.receive(_RECEIVE_TIMEOUT_S)
+        if messages:
+            book.note(messages, time.monotonic_ns())
+    return control.await_start(0.0)
+
+
 def receive_until_told(
     client: Consumer, book: ConsumedBook, control: Control, write: Callable[[Batch], None], *, deadline_ns: int
 ) -> None:

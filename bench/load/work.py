@@ -22,7 +22,7 @@ from typing import Any, cast
 from bench.clients.client import ClientError, ClientModule
 from bench.load.clock import Clock, anchored_clock
 from bench.load.consumed import Batch, ConsumedBook
-from bench.load.consumer import receive_until_told
+from bench.load.consumer import receive_until_started, receive_until_told
 from bench.load.control import Control
 from bench.load.job import Cause, Job
 from bench.load.message import message_maker
@@ -112,7 +112,7 @@ def _consume(job: Job, module: ClientModule, control: Control, emit: Emit, heart
     )  # fmt: skip
     client = module.connect_consumer(job.client, subscription, job.worker)
     emit("ready", {"now_ns": clock.now_ns()})
-    start_ns = control.await_start(job.start_timeout_s)
+    start_ns = receive_until_started(client, book, control, timeout_s=job.start_timeout_s)
     if start_ns is None:
         client.close()
         emit("done", {"rows": 0, "aborted": control.abort_reason})
@@ -155,8 +155,14 @@ class _Usage:
         return {
             "cpu_s": _cpu_s() - self._cpu_before_s,
             "wall_s": max(0.0, (self._clock.now_ns() - self._start_ns) / 1e9),
-            "rss_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE,
+            "rss_peak_bytes": _rss_peak_bytes(),
         }
+
+
+def _rss_peak_bytes() -> int:
+    """Of this process alone: ru_maxrss also counts what the process that started it held before."""
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * _KIBIBYTE
 
 
 def _cpu_s() -> float:

@@ -23,7 +23,7 @@ from provisioning.settings import Settings
 
 CLUSTER_ID = "c2FtZWJveC1rYWZrYS0wMQ"  # any 16 bytes in base64; every trial's cluster starts from nothing
 FORMAT_TIMEOUT_S = 120.0
-START_LIMIT_S = 120.0
+START_LIMIT_S = 180.0  # generous: a death is noticed at once anyway
 TOOL_TIMEOUT_S = 120.0
 IN_SYNC_LIMIT_S = 60.0
 LIBS = "/libs"
@@ -105,6 +105,9 @@ class KafkaDeployment:
 
     def effective_settings(self) -> Settings:
         topic = self._planned().topic.name
+        dead = [f"{state.host}: {state.daemon}" for state in self.daemons() if state.pid is None]
+        if dead:
+            raise DeploymentError(f"kafka: not running any more, so not to be asked: {', '.join(dead)}")
         with ThreadPoolExecutor(max_workers=len(self._nodes) + 3) as pool:
             flags = [(node, pool.submit(self._jvm_flags, node)) for node in self._nodes]
             controllers = [
@@ -191,8 +194,9 @@ class KafkaDeployment:
             address = layout.service_url(self._nodes)
         else:
             address = f"{node.host.record.address}:{layout.CONTROLLER_PORT}"
+        config = ("--command-config", f"{node.etc}/tool.properties")
         package = "kafka.admin" if tool == "ConfigCommand" else "org.apache.kafka.tools"
-        argv = layout.tool_argv(node, self._libs_of(node), f"{package}.{tool}", server, address, *arguments)
+        argv = layout.tool_argv(node, self._libs_of(node), f"{package}.{tool}", server, address, *config, *arguments)
         try:
             return node.host.run(shell(argv), timeout_s=TOOL_TIMEOUT_S).stdout
         except HostError as error:

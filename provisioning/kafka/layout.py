@@ -111,6 +111,7 @@ def files(node: Node, all_nodes: Sequence[Node], plan: Plan) -> dict[str, str]:
         node.config_path: render_properties(node, all_nodes, plan),
         f"{node.etc}/{node.daemon}.jvm": render_jvm(node, plan),
         f"{node.etc}/tool.jvm": render("kafka/tool.jvm.j2", log4j2=f"{node.etc}/log4j2.properties"),
+        f"{node.etc}/tool.properties": render("kafka/tool.properties.j2"),
         f"{node.etc}/log4j2.properties": render("kafka/log4j2.properties.j2"),
     }
 

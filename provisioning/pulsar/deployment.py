@@ -25,7 +25,7 @@ from provisioning.settings import Settings
 
 QUORUM_LIMIT_S = 60.0
 INIT_TIMEOUT_S = 120.0
-START_LIMIT_S = 180.0
+START_LIMIT_S = 300.0  # generous: a death is noticed at once anyway
 LIBS = "/libs"
 STOP_GRACE_S = 20.0
 

@@ -46,7 +46,7 @@ def test_without_metadata_hosts_every_broker_is_a_controller() -> None:
 def test_with_metadata_hosts_controllers_go_there() -> None:
     """Brokers lose their vote, controllers lose their clients."""
     nodes = layout.nodes([*BROKERS, *METADATA])
-    broker, controller = properties(layout.render_properties(nodes[0], nodes, plan())), {}
+    broker = properties(layout.render_properties(nodes[0], nodes, plan()))
     controller = properties(layout.render_properties(nodes[3], nodes, plan()))
     assert broker["process.roles"] == "broker"
     assert broker["listeners"] == "PLAINTEXT://10.0.0.1:9092"
@@ -54,6 +54,8 @@ def test_with_metadata_hosts_controllers_go_there() -> None:
     assert controller["controller.quorum.voters"].startswith("101@10.0.1.1:9093,")
     assert controller["listeners"] == "CONTROLLER://10.0.1.1:9093"
     assert "advertised.listeners" not in controller
+    # the cluster's dynamic default comes from the controllers and would overrule the brokers' files
+    assert broker["min.insync.replicas"] == controller["min.insync.replicas"] == "2"
 
 
 def test_client_hosts_get_nothing() -> None:

@@ -130,7 +130,7 @@ def write_trial(folder: Path, plan: Plan, shape: Shape, *, start_ns: int) -> Non
             "hosts": len(hosts["value"]),
         }
         acknowledged = sum(sum(value is not None for value in t["acked_ns"]) for t in produced.values())
-    document = _trial_document(plan, shape, start_ns, rows, acknowledged)
+    document = trial_document(plan, shape, start_ns, rows, acknowledged)
     _write_json(folder / "trial.json", document)
 
 
@@ -170,7 +170,7 @@ def hash_of(name: str) -> int:
 
 def _consumed(plan: Plan, shape: Shape, produced: dict[int, dict[str, list[Any]]]) -> dict[str, dict[str, list[Any]]]:
     """Two consumers per subscription, each with its own partitions, in the order received."""
-    lost, repeated, swapped = set(plan.lost), set(plan.repeated), set(plan.swapped)
+    lost, repeated = set(plan.lost), set(plan.repeated)
     tables: dict[str, dict[str, list[Any]]] = {}
     for subscription in range(shape.subscriptions):
         for consumer in range(2):
@@ -189,6 +189,7 @@ def _consumed(plan: Plan, shape: Shape, produced: dict[int, dict[str, list[Any]]
                     if (producer, index) in repeated:
                         queue.append((received, *row[1:]))
             queue.sort(key=lambda row: row[:3])
+            swapped = set(plan.swapped)
             for position, row in enumerate(queue[:-1]):
                 if (row[1], row[2]) in swapped:
                     after = next(
@@ -229,14 +230,14 @@ def _hosts(shape: Shape, start_ns: int) -> dict[str, list[Any]]:
     return {name: [row[index] for row in rows] for index, name in enumerate(HOSTS.names)}
 
 
-def _trial_document(plan: Plan, shape: Shape, start_ns: int, rows: dict[str, int], acknowledged: int) -> dict[str, Any]:
+def trial_document(plan: Plan, shape: Shape, start_ns: int, rows: dict[str, int], acknowledged: int) -> dict[str, Any]:
     measure_ns, end_ns = start_ns + shape.warmup_s * S, start_ns + (shape.warmup_s + shape.measure_s) * S
     phases = [
         {"name": "warmup", "start_ns": start_ns, "end_ns": measure_ns},
         {"name": "measure", "start_ns": measure_ns, "end_ns": end_ns},
     ]
     hosts = [
-        {"name": name, "role": name.split("-")[0], "generation": 1, "instance_id": f"local-{name}", "instance_type": "local", "boot_id": "b7e1"}
+        {"name": name, "role": name.split("-")[0], "generation": 1, "instance_id": f"local-{name}", "instance_type": "local", "boot_id": "b7e1"}  # noqa: E501
         for name in ("broker-1", "broker-2", "broker-3", "client-1")
     ]  # fmt: skip
     names = [str(host["name"]) for host in hosts]
@@ -246,19 +247,19 @@ def _trial_document(plan: Plan, shape: Shape, start_ns: int, rows: dict[str, int
         "reset": {
             "method": "drop_caches",
             "machines": [{"host": "broker-1", "cached_bytes_before": 9_400_000_000, "cached_bytes_after": 310_000_000}],
-            "canaries": [{"host": name, "data_dir": f"/data/{name}", "resident_before": 1.0, "resident_after": 0.0} for name in brokers],
+            "canaries": [{"host": name, "data_dir": f"/data/{name}", "resident_before": 1.0, "resident_after": 0.0} for name in brokers],  # noqa: E501
             "trimmed": [],
             "not_trimmed": [{"device": "/dev/vda", "why": "not owned by the testbed"}],
         },
         "workers": [
-            {"worker": name, "role": name.split("-")[0], "host": "client-1", "cpu_s": 2.1, "wall_s": 12.0, "rss_peak_bytes": 90_000_000, "rows": 1600, "exit_status": 0}
+            {"worker": name, "role": name.split("-")[0], "host": "client-1", "cpu_s": 2.1, "wall_s": 12.0, "rss_peak_bytes": 90_000_000, "rows": 1600, "exit_status": 0}  # noqa: E501
             for name in workers
         ],
         "clocks": [{"host": name, "bound_before_ns": 2_000, "bound_after_ns": 2_500} for name in names],
         "messages_stored": acknowledged,
         "under_replicated": [],
         "daemons": [
-            {"host": name, "daemon": "broker", "pid_at_start": 100 + n, "pid_at_end": 100 + n, "rss_peak_bytes": 610_000_000, "out_of_memory": False}
+            {"host": name, "daemon": "broker", "pid_at_start": 100 + n, "pid_at_end": 100 + n, "rss_peak_bytes": 610_000_000, "out_of_memory": False}  # noqa: E501
             for n, name in enumerate(brokers)
         ],
         "boot_ids": {"before": dict.fromkeys(names, "b7e1"), "after": dict.fromkeys(names, "b7e1")},
@@ -307,7 +308,7 @@ def _manifest(plans: list[Plan], shape: Shape) -> dict[str, Any]:
         "kafka": {"1": {"topic": {"acks": "all", "min.insync.replicas": "2", "flush.messages": "1"}}},
         "pulsar": {"1": {"namespace": {"ackQuorum": "2", "writeQuorum": "3"}, "bookie": {"journalSyncData": "true"}}},
     }
-    facts = {"cpu_model": "Example CPU", "cpus": 2, "memory_bytes": 25_000_000_000, "kernel": "6.1.0", "clock_source": "tsc", "boot_id": "b7e1", "disks": []}  # fmt: skip
+    facts = {"cpu_model": "Example CPU", "cpus": 2, "memory_bytes": 25_000_000_000, "kernel": "6.1.0", "clock_source": "tsc", "boot_id": "b7e1", "disks": []}  # fmt: skip  # noqa: E501
     return {
         "schema": 1,
         "campaign": "demo",
@@ -321,11 +322,11 @@ def _manifest(plans: list[Plan], shape: Shape) -> dict[str, Any]:
         "campaign_sha256": "cd" * 32,
         "definition": {"name": "demo", "workloads": [_workload(shape)]},
         "order": [
-            {"trial": plan.name, "block": plan.block, "position": plan.position, "system": plan.system, "durability": 1, "workload": "steady"}
+            {"trial": plan.name, "block": plan.block, "position": plan.position, "system": plan.system, "durability": 1, "workload": "steady"}  # noqa: E501
             for plan in plans
         ],
         "order_kind": "alternate",
-        "testbed": {"schema": 1, "testbed": {"kind": "local", "name": "demo"}, "created": "2023-11-14T22:00:00Z", "expires": None, "hosts": []},
+        "testbed": {"schema": 1, "testbed": {"kind": "local", "name": "demo"}, "created": "2023-11-14T22:00:00Z", "expires": None, "hosts": []},  # noqa: E501
         "facts": dict.fromkeys(("broker-1", "broker-2", "broker-3", "client-1"), facts),
         "software": {"kafka": {"version": "4.3.1", "sha256": "ef" * 32}, "pulsar": {"version": "4.2.4", "sha256": "01" * 32}},
         "durability_table": table,
@@ -342,8 +343,8 @@ def _vetting(host: str) -> dict[str, Any]:
         "host": host,
         "verdict": "accept",
         "verdicts": [
-            {"rule": "fsync p99", "device": "/dev/vda", "measured": "1.9 ms", "expected": "at most 10 ms", "deviation": "-81 %", "verdict": "accept"},
-            {"rule": "write throughput", "device": "/dev/vda", "measured": "812 MB/s", "expected": "no preset", "deviation": "", "verdict": "accept"},
+            {"rule": "fsync p99", "device": "/dev/vda", "measured": "1.9 ms", "expected": "at most 10 ms", "deviation": "-81 %", "verdict": "accept"},  # noqa: E501
+            {"rule": "write throughput", "device": "/dev/vda", "measured": "812 MB/s", "expected": "no preset", "deviation": "", "verdict": "accept"},  # noqa: E501
         ],
     }  # fmt: skip
 

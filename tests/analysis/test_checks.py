@@ -1,0 +1,180 @@
+"""Rules and verdicts, on evidence made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.audit import Delivery
+from analysis.campaign import Trial
+from analysis.checks import RULES, Check, judge, validity_of
+from analysis.evidence import Counts, Evidence, MachineUse
+from analysis.finding import Finding
+from analysis.latencies import END_TO_END, SEND_DELAY
+from analysis.metrics import UNITS, is_withheld, measurements
+from analysis.order import Ordering
+from analysis.percentiles import Percentile
+from tests.analysis.synthetic_results import CHECKS, Plan, Shape, trial_document
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "b01-1-pulsar-l1-steady"
+
+
+def _evidence(changes: Mapping[str, Any] | None = None, observed: Mapping[str, Any] | None = None) -> Evidence:
+    """A sound trial of the default shape, with its document changed as asked."""
+    plan = Plan(NAME, 1, 1, "pulsar", changes=dict(changes or {}), observations=dict(observed or {}))
+    rows = {"produced": 3200, "consumed": 3200, "hosts": 9}
+    trial = Trial(NAME, trial_document(plan, Shape(), 10**18, rows, 3200))
+    counts = Counts(3200, 3200, 3200, 0, 0, 2400, 2400, 2400, {"sub-0": 2400}, rows, {0: (1600, 1599), 1: (1600, 1599)})
+    return Evidence(
+        trial=trial,
+        block=(trial,),
+        counts=counts,
+        percentiles=(Percentile(NAME, SEND_DELAY, "", 990_000, 2400, 900_000),),
+        deliveries=(Delivery(NAME, "sub-0", 3200, 3200, 0, 0, 0, ()),),
+        orderings=(Ordering(NAME, "sub-0", 0, 0, None),),
+        machines=(MachineUse("broker-1", {"user": 0.3, "idle": 0.69, "steal": 0.002}, 1e6, 1e6),),
+        daemons=(),
+    )
+
+
+def _verdict(evidence: Evidence, check: str) -> Check:
+    declared = [declaration for declaration in CHECKS if declaration["check"] == check]
+    (found,) = judge([evidence], declared)
+    return found
+
+
+def test_a_sound_trial_passes_every_check() -> None:
+    """With nothing wrong, all 17 checks say so, each in a sentence."""
+    checks = judge([_evidence()], CHECKS)
+    assert [c.check for c in checks if c.verdict not in ("valid", "met")] == []
+    assert len(checks) == len(RULES) == 17
+    assert all(check.sentence.endswith(".") for check in checks)
+
+
+DRIFT = {"component": "topic", "key": "flush.messages", "intended": "1", "effective": "0"}
+OTHER_BOOT = {"before": {"broker-1": "a"}, "after": {"broker-1": "b"}}
+CANARY = {"host": "broker-1", "data_dir": "/d", "resident_before": 1.0, "resident_after": 0.4}
+HOST_LOST = {"rule": "host-lost", "axis": "validity", "reason": "no SSH connection.", "host": "broker-2"}
+SILENT = {"rule": "nothing-acknowledged", "axis": "outcome", "reason": "for 30 s.", "host": None}
+DAEMON = {"host": "broker-1", "daemon": "broker", "pid_at_start": 7, "pid_at_end": None, "out_of_memory": False}
+ROWS_LOST = {"rows": {"produced": 3201, "consumed": 3200, "hosts": 9}}
+
+
+@pytest.mark.parametrize(
+    ("check", "verdict", "changes", "observed"),
+    [
+        (
+            "settings",
+            "invalid",
+            {"settings": {"intended": {"topic": {"a": "1"}}, "effective": {"topic": {}}, "drift": [DRIFT]}},
+            {},
+        ),
+        ("settings", "unknown", {"settings": {"intended": {}, "effective": {}, "drift": []}}, {}),
+        ("cold-caches", "invalid", {}, {"reset": {"canaries": [CANARY]}}),
+        ("cold-caches", "unknown", {}, {"reset": {"canaries": []}}),
+        ("clock", "invalid", {}, {"clocks": [{"host": "client-1", "bound_before_ns": 1, "bound_after_ns": 2_000_000}]}),
+        ("clock", "unknown", {}, {"clocks": []}),
+        ("client-cpu", "warn", {}, {"workers": [{"worker": "w", "cpu_s": 9, "wall_s": 10, "rows": 1}]}),
+        ("hosts-kept", "invalid", {"ended": "aborted", "abort": HOST_LOST}, {}),
+        ("same-boot", "invalid", {}, {"boot_ids": OTHER_BOOT}),
+        ("rows-complete", "invalid", ROWS_LOST, {}),
+        ("independent-count", "invalid", {}, {"messages_stored": 3199}),
+        ("independent-count", "unknown", {}, {"messages_stored": None}),
+        ("brokers-kept", "not met", {}, {"daemons": [DAEMON]}),
+        ("brokers-kept", "not met", {}, {"daemons": [{**DAEMON, "pid_at_end": 7, "out_of_memory": True}]}),
+        ("replicas", "not met", {}, {"under_replicated": ["topic-0"]}),
+        ("replicas", "unknown", {}, {"under_replicated": None}),
+        ("kept-answering", "not met", {"ended": "aborted", "abort": SILENT}, {}),
+        ("kept-answering", "unknown", {"ended": "aborted", "abort": HOST_LOST}, {}),
+    ],
+)
+def test_each_rule_fails_on_what_it_is_for(
+    check: str, verdict: str, changes: dict[str, Any], observed: dict[str, Any]
+) -> None:
+    """A document with one thing wrong, and the verdict of the check that looks for it."""
+    assert _verdict(_evidence(changes, observed), check).verdict == verdict
+
+
+def test_rules_on_aggregates_fail_on_what_they_are_for() -> None:
+    """The checks that read Spark's aggregates, one fault each."""
+    sound = _evidence()
+    slow = replace(sound, counts=replace(sound.counts, acknowledged_in_window=2387))
+    late = replace(sound, percentiles=(Percentile(NAME, SEND_DELAY, "", 990_000, 2400, 101_000_000),))
+    lossy = replace(sound, deliveries=(Delivery(NAME, "sub-0", 3200, 3199, 1, 1, 0, ("0/7",)),))
+    disordered = replace(sound, orderings=(Ordering(NAME, "sub-0", 3, 2, "producer 0, partition 1"),))
+    holed = replace(sound, counts=replace(sound.counts, per_producer={0: (1600, 1600), 1: (1600, 1599)}))
+    stolen = replace(sound, machines=(MachineUse("broker-1", {"steal": 0.02}, None, None),))
+    assert _verdict(slow, "offered-rate").verdict == "not met"
+    assert _verdict(late, "send-delay").verdict == "invalid"
+    assert _verdict(lossy, "no-loss").verdict == "not met"
+    assert _verdict(lossy, "no-duplicates").verdict == "not met"
+    assert _verdict(lossy, "independent-count").verdict == "valid"  # 3,200 stored, 3,199 to 3,200 allowed
+    assert _verdict(disordered, "order").verdict == "not met"
+    assert _verdict(holed, "rows-complete").verdict == "invalid"
+    assert _verdict(stolen, "steal").verdict == "warn"
+
+
+def test_another_host_in_the_block_is_invalid() -> None:
+    """A host that was replaced between two trials of a block breaks the pairing."""
+    evidence = _evidence()
+    hosts = [{**host, "instance_id": "another"} for host in evidence.trial.document["hosts"]]
+    other = Trial("b01-2-kafka-l1-steady", {**evidence.trial.document, "hosts": hosts})
+    found = _verdict(replace(evidence, block=(evidence.trial, other)), "same-boot")
+    assert (found.verdict, found.evidence) == ("invalid", {"differs_from": ["b01-2-kafka-l1-steady"]})
+
+
+def test_a_rule_that_crashes_is_unknown() -> None:
+    """Whatever a rule trips over, the trial isn't shown to be sound; the sentence names the error."""
+
+    def broken(_evidence: Evidence, _bounds: Mapping[str, Any]) -> Finding:
+        raise ZeroDivisionError("division by zero")
+
+    (found,) = judge([_evidence()], [{"check": "steal", "axis": "validity", "on_failure": "warn"}], {"steal": broken})
+    assert (found.verdict, validity_of([found], NAME)) == ("unknown", "unknown")
+    assert "ZeroDivisionError" in found.sentence
+
+
+def test_a_missing_observation_or_bound_is_unknown() -> None:
+    """An observation that was never made and a bound that was never declared are both named."""
+    document = dict(_evidence().trial.document)
+    document["observations"] = {}
+    bare = replace(_evidence(), trial=Trial(NAME, document))
+    assert "'clocks'" in _verdict(bare, "clock").sentence
+    (found,) = judge([_evidence()], [{"check": "steal", "axis": "validity", "on_failure": "warn"}])
+    assert (found.verdict, "'share'" in found.sentence) == ("unknown", True)
+
+
+def test_a_check_without_a_rule_is_unknown() -> None:
+    """A declared check that this version can't judge is never passed over."""
+    (found,) = judge([_evidence()], [{"check": "phase-of-moon", "axis": "validity"}])
+    assert found.verdict == "unknown"
+
+
+def test_validity_is_the_worst_verdict() -> None:
+    """invalid over unknown over warn over valid; outcomes have no part in it; nothing declared is unknown."""
+    checks = [
+        Check("t", str(n), "validity", verdict, "") for n, verdict in enumerate(("valid", "warn", "unknown", "invalid"))
+    ]
+    assert [validity_of(checks[: n + 1], "t") for n in range(4)] == ["valid", "warn", "unknown", "invalid"]
+    assert validity_of([Check("t", "order", "outcome", "not met", "")], "t") == "unknown"
+
+
+def test_end_to_end_below_twice_the_clock_bound_is_withheld() -> None:
+    """A bound of 2.5 us withholds 4 us and lets 6 us through."""
+    below, above = (Percentile(NAME, END_TO_END, "sub-0", 500_000, 2400, value) for value in (4_000, 6_000))
+    evidence = replace(_evidence(), percentiles=(below, above))
+    assert is_withheld(evidence, below)
+    assert not is_withheld(evidence, above)
+    assert [m.value for m in measurements(evidence) if m.unit == "ms"] == [0.006]
+
+
+def test_every_metric_is_in_the_dictionary() -> None:
+    """docs/metrics.md defines each metric with its unit, and no other."""
+    lines = (ROOT / "docs" / "metrics.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
+    assert {row[0].strip("`").removesuffix("_<percentile>"): row[1] for row in rows} == dict(UNITS)

@@ -1,0 +1,83 @@
+"""Latencies, timelines and telemetry on frames of a few rows."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from analysis.latencies import consumed_latencies, produced_latencies
+from analysis.telemetry import counter_rates, telemetry_of_measure_phase
+from analysis.timeline import latency_over_time, throughput_over_time
+
+S = 1_000_000_000
+PRODUCED = "trial string, phase string, intended_ns bigint, sent_ns bigint, acked_ns bigint, start_ns bigint"
+CONSUMED = "trial string, phase string, subscription string, intended_ns bigint, received_ns bigint, start_ns bigint"
+HOSTS = (
+    "trial string, time_ns bigint, host string, source string, metric string, kind string, value double, "
+    "start_ns bigint, measure_start_ns bigint, measure_end_ns bigint"
+)
+
+
+def test_the_three_times_of_a_producer(either_ansi: SparkSession) -> None:
+    """Response from the intended send, publish from the actual one and never negative; what is unknown gives no sample."""
+    rows: list[tuple[object, ...]] = [
+        ("t", "measure", 100, 130, 190, 0),
+        ("t", "measure", 100, 130, 120, 0),
+        ("t", "warmup", 100, 130, None, 0),
+    ]
+    rows.append(("t", "measure", 100, None, None, 0))
+    found = either_ansi.createDataFrame(rows, PRODUCED).transform(produced_latencies).collect()
+    assert sorted((row["metric"], row["phase"], row["value_ns"]) for row in found) == [
+        ("publish_latency", "measure", 0),
+        ("publish_latency", "measure", 60),
+        ("response_latency", "measure", 20),
+        ("response_latency", "measure", 90),
+        ("send_delay", "measure", 30),
+        ("send_delay", "measure", 30),
+        ("send_delay", "warmup", 30),
+    ]
+
+
+def test_end_to_end_is_from_the_intended_send(spark: SparkSession) -> None:
+    """Received minus intended, by subscription and second of the intended time."""
+    rows = [("t", "measure", "s", 3 * S, 3 * S + 7, 0)]
+    (found,) = spark.createDataFrame(rows, CONSUMED).transform(consumed_latencies).collect()
+    assert (found["subscription"], found["second"], found["value_ns"]) == ("s", 3, 7)
+
+
+def test_throughput_is_counted_in_the_second_it_happened(either_ansi: SparkSession) -> None:
+    """A message scheduled in second 0, acknowledged in 1 and received in 2 counts once in each."""
+    produced = either_ansi.createDataFrame(
+        [("t", "measure", S - 1, S - 1, S, 0), ("t", "measure", 5, None, None, 0)], PRODUCED
+    )
+    consumed = either_ansi.createDataFrame([("t", "measure", "s", S - 1, 2 * S, 0)], CONSUMED)
+    found = throughput_over_time(produced, consumed).collect()
+    assert sorted((row["event"], row["second"], row["messages"]) for row in found) == [
+        ("acknowledged", 1, 1),
+        ("received", 2, 1),
+        ("scheduled", 0, 2),
+        ("sent", 0, 1),
+    ]
+
+
+def test_latency_over_time_needs_ten_samples_beyond(either_ansi: SparkSession) -> None:
+    """20 samples carry a median and a maximum, but no p99; each within 1 % above the exact value."""
+    schema = "trial string, metric string, subscription string, phase string, second int, value_ns bigint"
+    rows = [("t", "response_latency", "", "warmup", 0, 1000 * n) for n in range(1, 21)]
+    (found,) = either_ansi.createDataFrame(rows, schema).transform(latency_over_time).collect()
+    assert 10_000 <= found["p50_ns"] <= 10_100
+    assert (found["p99_ns"], found["max_ns"], found["samples"]) == (None, 20_000, 20)
+
+
+def test_rates_come_from_counters_and_survive_a_reset(either_ansi: SparkSession) -> None:
+    """Growth over elapsed time; a counter that fell gives no rate."""
+    samples = [(0, 10.0), (2 * S, 14.0), (3 * S, 1.0), (4 * S, 2.0)]
+    rows = [("t", at, "h", "machine", "cpu_user_s", "counter", value, 0, 0, 4 * S) for at, value in samples]
+    found = either_ansi.createDataFrame(rows, HOSTS).transform(counter_rates).orderBy("time_ns").collect()
+    assert [(row["time_ns"], row["value"]) for row in found] == [(2 * S, 2.0), (4 * S, 1.0)]
+
+
+def test_the_measure_phase_of_telemetry(spark: SparkSession) -> None:
+    """Growth and maximum are taken inside the phase, while rows count everywhere."""
+    rows = [("t", n * S, "h", "machine", "cpu_user_s", "counter", float(n * n), 0, S, 3 * S) for n in range(5)]
+    (found,) = spark.createDataFrame(rows, HOSTS).transform(telemetry_of_measure_phase).collect()
+    assert (found["rows"], found["samples"], found["growth"], found["highest"]) == (5, 3, 8.0, 9.0)

@@ -1,0 +1,83 @@
+"""Exact percentiles against sorting everything in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from analysis.percentiles import (
+    CURVE_QUANTILES,
+    MAXIMUM,
+    TABLE_QUANTILES,
+    bucket,
+    exact_percentiles,
+    is_shown,
+    quantile_name,
+    rank,
+)
+
+LATENCIES = "trial string, metric string, subscription string, phase string, second int, value_ns bigint"
+
+
+def test_every_percentile_equals_the_one_found_by_sorting(either_ansi: SparkSession) -> None:
+    """Each quantile of two trials is the value at its nearest rank among all values sorted by numpy."""
+    random = np.random.default_rng(1)
+    samples = {
+        "heavy": random.lognormal(15, 2, 5000).astype(np.int64),
+        "ties": random.integers(-3, 4, 3000),  # negative: two clocks that differ
+    }
+    rows = [(trial, "m", "", "measure", 0, int(value)) for trial, values in samples.items() for value in values]
+    latencies = either_ansi.createDataFrame(rows, LATENCIES)
+    found = exact_percentiles(either_ansi, latencies, TABLE_QUANTILES + CURVE_QUANTILES)
+    assert {one.trial for one in found} == set(samples)
+    for one in found:
+        ordered = np.sort(samples[one.trial])
+        shown = is_shown(one.quantile_ppm, len(ordered))
+        assert one.samples == len(ordered)
+        assert one.value_ns == (int(ordered[rank(one.quantile_ppm, len(ordered)) - 1]) if shown else None)
+
+
+def test_nearest_rank_is_numpys_inverted_cdf() -> None:
+    """The rank in integers picks what numpy's `inverted_cdf` picks, also where q * n is whole."""
+    for samples in (1, 2, 10, 99, 100, 1000, 1001):
+        values = np.arange(samples)
+        for quantile in (10_000, 500_000, 900_000, 990_000, MAXIMUM):
+            expected = np.percentile(values, quantile / 10_000, method="inverted_cdf")
+            assert values[rank(quantile, samples) - 1] == expected
+
+
+@pytest.mark.parametrize(("samples", "shown"), [(999, False), (1000, True), (1009, True)])
+def test_a_percentile_needs_ten_samples_beyond_it(samples: int, shown: bool) -> None:
+    """p99 is shown from 1,000 samples on; the maximum always."""
+    assert is_shown(990_000, samples) is shown
+    assert is_shown(MAXIMUM, 1)
+
+
+def test_only_the_measure_phase_counts(spark: SparkSession) -> None:
+    """Samples of the warm-up are in no percentile."""
+    rows = [("t", "m", "", "warmup", 0, 10**9)] * 50 + [("t", "m", "", "measure", 1, 5)] * 50
+    found = exact_percentiles(spark, spark.createDataFrame(rows, LATENCIES), [MAXIMUM])
+    assert [(one.value_ns, one.samples) for one in found] == [(5, 50)]
+
+
+def test_no_rows_give_no_percentiles(spark: SparkSession) -> None:
+    """A campaign of which nothing was recorded has no percentile, and no error."""
+    assert exact_percentiles(spark, spark.createDataFrame([], LATENCIES), TABLE_QUANTILES) == []
+
+
+def test_buckets_grow_with_the_value(either_ansi: SparkSession) -> None:
+    """A larger value never has a smaller bucket, from far below zero to a day in nanoseconds."""
+    values = sorted({sign * (2**power + step) for power in range(47) for step in (-1, 0, 1) for sign in (-1, 1)})
+    frame = either_ansi.createDataFrame([(value,) for value in values], "value bigint")
+    buckets = [
+        row["bucket"]
+        for row in frame.select("value", bucket(F.col("value")).alias("bucket")).orderBy("value").collect()
+    ]
+    assert buckets == sorted(buckets)
+
+
+def test_names() -> None:
+    """Quantiles are named as people write them."""
+    assert [quantile_name(quantile) for quantile in (500_000, 999_000, MAXIMUM)] == ["p50", "p99.9", "max"]

@@ -1,0 +1,71 @@
+"""Looks at processes and jars, on this machine: listeners, string constants of classes, archives of loaded classes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from provisioning.audit_agent import constants, listeners, readable
+from provisioning.errors import Completed
+from provisioning.host import COMMAND_TIMEOUT_S, ScriptedHost
+from provisioning.inventory import HostRecord, SshAddress
+from provisioning.jvm import archive_flags
+
+RECORD = HostRecord("broker-1", "broker", SshAddress("127.0.0.1", 22, "b", ""), "127.0.0.1", "/r", (), "", "", 1)
+
+
+class ShellHost(ScriptedHost):
+    """Runs what it is asked in this machine's shell: for command lines whose meaning is in the shell."""
+
+    def run(
+        self, command: str, *, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True, stdin: bytes | None = None
+    ) -> Completed:
+        del stdin
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=timeout_s, check=check)
+        return Completed(command, done.stdout, done.stderr, done.returncode)
+
+
+def test_own_listeners_are_seen_with_their_address() -> None:
+    """A socket that listens on every address shows as such."""
+    with socket.create_server(("127.0.0.1", 0)) as narrow, socket.create_server(("0.0.0.0", 0)) as wide:
+        seen = listeners([os.getpid()])[str(os.getpid())]
+        assert f"127.0.0.1:{narrow.getsockname()[1]}" in seen
+        assert f"0.0.0.0:{wide.getsockname()[1]}" in seen
+
+
+@pytest.mark.parametrize(
+    ("printed", "family", "address"),
+    [
+        ("1500007F:2384", socket.AF_INET, "127.0.0.21:9092"),
+        ("0000000000000000FFFF00000B09007F:2384", socket.AF_INET6, "::ffff:127.0.9.11:9092"),
+    ],
+)
+def test_kernel_addresses_as_people_write_them(printed: str, family: int, address: str) -> None:
+    """/proc/net/tcp prints 32-bit words in the machine's byte order."""
+    assert readable(printed, family) == address
+
+
+def test_only_whole_constants_count(tmp_path: Path) -> None:
+    """A key that is only part of a longer string is not known."""
+    with zipfile.ZipFile(tmp_path / "server-1.jar", "w") as jar:
+        jar.writestr("A.class", b"\xca\xfe\x01\x00\x0fjournalSyncData\x01\x00\x03abc")
+        jar.writestr("notes.txt", b"\x01\x00\x04text")
+    wanted = ["journalSyncData", "journalSync", "text", "abc"]
+    assert constants(str(tmp_path), ["server-*.jar"], wanted) == ["abc", "journalSyncData"]
+    assert constants(str(tmp_path), ["other-*.jar"], wanted) == []
+
+
+def test_a_class_archive_is_used_if_whole_and_else_made(tmp_path: Path) -> None:
+    """One that was cut off begins with zeros: it is made anew, as one that isn't there."""
+    (tmp_path / "whole.jsa").write_bytes(b"\xa8\xba\x0b\xf0" + b"\0" * 100)
+    (tmp_path / "cut.jsa").write_bytes(b"\0" * 100)
+    assert archive_flags(ShellHost(RECORD), str(tmp_path), ["whole", "cut", "none"]) == {
+        "whole": f"-XX:SharedArchiveFile={tmp_path}/whole.jsa",
+        "cut": f"-XX:ArchiveClassesAtExit={tmp_path}/cut.jsa",
+        "none": f"-XX:ArchiveClassesAtExit={tmp_path}/none.jsa",
+    }
