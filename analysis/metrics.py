@@ -117,8 +117,8 @@ def _machines(evidence: Evidence) -> Iterator[Measurement]:
 
 def _clients(evidence: Evidence) -> Iterator[Measurement]:
     workers = evidence.trial.document["observations"].get("workers") or []
-    messages = sum(int(worker["rows"]) for worker in workers)
-    if messages:
+    messages = sum(int(worker["rows"] or 0) for worker in workers)
+    if messages and all(worker["cpu_s"] is not None for worker in workers):  # a worker that died reported nothing
         cpu_s = sum(float(worker["cpu_s"]) for worker in workers)
         yield _measured(evidence, "client_cpu_per_message", cpu_s / messages * 1e6, messages)
 

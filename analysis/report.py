@@ -112,7 +112,7 @@ def _trial(evidence: Evidence, results: Results) -> dict[str, Any]:
         "abort": document["abort"],
         "validity": validity_of(results.checks, trial.name),
         "steps": document["steps"],
-        "drift": document["settings"]["drift"],
+        "drift": document["settings"].get("drift") or [],
         "reset": observations.get("reset"),
         "workers": observations.get("workers") or [],
         "counts": asdict(evidence.counts),

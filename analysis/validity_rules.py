@@ -86,6 +86,9 @@ def client_cpu(evidence: Evidence, bounds: Bounds) -> Finding:
     workers = evidence.observation("workers")
     if not workers:
         raise Missing("No worker reported its CPU time.")
+    silent = [worker["worker"] for worker in workers if worker["cpu_s"] is None or not worker["wall_s"]]
+    if silent:
+        raise Missing(f"No CPU time was reported by {', '.join(silent)}.")
     shares = {worker["worker"]: float(worker["cpu_s"]) / float(worker["wall_s"]) for worker in workers}
     name, worst = max(shares.items(), key=lambda item: item[1])
     bound = float(bounds["share_of_core"])

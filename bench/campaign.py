@@ -116,7 +116,7 @@ def _impossible_levels(campaign: Campaign) -> list[str]:
     for name in campaign.systems:
         if name not in SYSTEMS:
             continue
-        possible = SYSTEMS[name].durabilities
+        possible = SYSTEMS[name].durability
         problems += [
             f"key 'durability': {name} can't give level {level}. It can give: {', '.join(map(str, possible))}. "
             "Remove the level or the system; a level is never silently replaced."

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from bench.campaign import Campaign, TrialSpec, order_of
 from bench.checkout import CHECKOUT, cache_dir
@@ -19,7 +18,6 @@ from bench.systems import SYSTEMS
 from bench.trial import Bench, run_trial, steps_of
 from bench.vetted import Vetted
 from provisioning import daemons, facts
-from provisioning.deployment import DURABILITY_LEVELS
 from provisioning.errors import InvalidInput
 from provisioning.inventory import Inventory
 from provisioning.software.client_environment import deploy_client
@@ -93,7 +91,10 @@ def run_campaign(
                     name: {"version": store.version(name), "sha256": store.digest(name)}
                     for name in prepared.campaign.systems
                 },
-                durability_table=_durability_table(prepared.campaign, bench),
+                durability_table={
+                    name: {str(level): SYSTEMS[name].durability[level] for level in prepared.campaign.durability}
+                    for name in prepared.campaign.systems
+                },
                 vetting=vetting.summary,
                 checks=prepared.checks,
                 caveats=list(dict.fromkeys([*prepared.profile.caveats, *vetting.caveats])),
@@ -142,13 +143,3 @@ def _refuse_unlike(results: Results, prepared: Prepared, inventory: Inventory) -
             f"{results.root} began on other hosts ({changed} differ), and a campaign's blocks are compared on the same boxes.",
             next_step="Start anew with `samebox run --again`; the finished trials are kept.",
         )
-
-
-def _durability_table(campaign: Campaign, bench: Bench) -> dict[str, Any]:
-    return {
-        name: {
-            str(level): SYSTEMS[name].deployment(bench.hosts, bench.store).durability_settings(DURABILITY_LEVELS[level])
-            for level in campaign.durability
-        }
-        for name in campaign.systems
-    }

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from provisioning import kafka, pulsar
 from provisioning.deployment import Deployment, SoftwareStore
 from provisioning.host import Host
-from provisioning.kafka import KafkaDeployment
-from provisioning.pulsar import PulsarDeployment
+from provisioning.settings import Settings
 
 
 @dataclass(frozen=True)
 class System:
     """A broker product: how to put it on hosts and which client module drives it.
 
+    `durability` has the levels it can give, with what each means there: level -> component -> key -> value.
     `journal_factor` is how often a host writes each stored byte (2 = a journal beside the storage), for the disk estimate.
     """
 
     deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]
     client_module: str
-    durabilities: tuple[int, ...]
+    durability: Mapping[int, Settings]
     journal_factor: float
 
 
 SYSTEMS: dict[str, System] = {
-    "kafka": System(KafkaDeployment, "bench.clients.kafka", (1, 2), journal_factor=1),
-    "pulsar": System(PulsarDeployment, "bench.clients.pulsar", (1, 2), journal_factor=2),
+    "kafka": System(kafka.KafkaDeployment, "bench.clients.kafka", kafka.durability_table(), journal_factor=1),
+    "pulsar": System(pulsar.PulsarDeployment, "bench.clients.pulsar", pulsar.durability_table(), journal_factor=2),
 }

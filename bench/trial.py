@@ -26,7 +26,7 @@ from provisioning.reset import reset
 from provisioning.settings import Settings, drift
 
 TRIAL_SCHEMA = 1
-TOPIC = "samebox"
+TOPIC, PROBE_TOPIC = "samebox", "samebox-probe"
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,14 @@ def _start(deployment: Deployment, spec: TrialSpec, campaign: Campaign, bench: B
     plan = Plan(
         durability=DURABILITY_LEVELS[spec.durability],
         topic=Topic(TOPIC, spec.workload.partitions),
+        probe=Topic(PROBE_TOPIC, 1),
         memory=bench.profile.memory.get(spec.system, {}),
         overrides=campaign.settings.get(spec.system, {}),
     )
     deployment.install()
     intended = deployment.configure(plan)
     deployment.start()
-    deployment.create_topic()
+    deployment.create_topics()
     return intended
 
 
@@ -140,6 +141,7 @@ def _load(
             service_url=endpoints.service_url,
             client_settings=endpoints.client_settings,
             topic=TOPIC,
+            probe_topic=PROBE_TOPIC,
             seed=campaign.seed + spec.block,
         ),
         bench.with_role("client"),

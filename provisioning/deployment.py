@@ -46,6 +46,8 @@ class Topic:
 class Plan:
     """What is to run: the durability, the memory of each process (from the testbed's profile), the topic.
 
+    `probe` is a topic beside the measured one: a message acknowledged on it is the proof that the system answers.
+
     `memory` maps a daemon's name ("broker", "bookie", ...) to its JVM sizes, e.g. {"heap": "512m", "direct": "512m"}.
     `overrides` maps a component of `Settings` to keys and values that replace or extend the rendered ones (used by
     tests and by campaigns' explicit per-system settings); they are rendered and audited like all others.
@@ -55,6 +57,7 @@ class Plan:
     topic: Topic
     memory: Mapping[str, Mapping[str, str]]
     overrides: Mapping[str, Mapping[str, str]]
+    probe: Topic = Topic("samebox-probe", 1)
 
 
 @dataclass(frozen=True)
@@ -85,9 +88,6 @@ class Deployment(Protocol):
     system: str
     version: str
 
-    def durabilities(self) -> Sequence[int]:
-        """The durability levels it can give (keys of DURABILITY_LEVELS)."""
-
     def install(self) -> None:
         """Puts the software on every broker and metadata host where it is missing."""
 
@@ -97,8 +97,8 @@ class Deployment(Protocol):
     def start(self) -> None:
         """Starts all processes and waits until the cluster is complete (every member registered)."""
 
-    def create_topic(self) -> None:
-        """Makes the plan's topic and waits until every replica is in place."""
+    def create_topics(self) -> None:
+        """Makes the plan's topic and its probe topic, and waits until every replica is in place."""
 
     def effective_settings(self) -> Settings:
         """What the running processes say of themselves, for (at least) every key of the intended settings they know."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from provisioning.errors import DeploymentError
 from provisioning.host import Host
@@ -14,30 +14,9 @@ _PID = re.compile(r"^(\d+):$", re.M)
 _FLAG = re.compile(r"-XX:(?:([+-])(\w+)|(\w+)=(\S*))")
 
 
-def java(argfile: str, libs: str, main_class: str, *arguments: str, archive: str = "") -> tuple[str, ...]:
-    """The argument vector of a Java program: flags from a rendered argument file, every jar of `libs` (a JVM wildcard).
-
-    `archive` is a flag of `archive_flags`, or empty.
-    """
-    return ("java", f"@{argfile}", *filter(None, [archive]), "-cp", f"{libs}/*", main_class, *arguments)
-
-
-def archive_flags(host: Host, folder: str, names: Sequence[str]) -> dict[str, str]:
-    """Per daemon the flag that makes its start about twice as fast: use the archive of its loaded classes, or make it.
-
-    A JVM started without one writes it at its first clean end (`folder`/NAME.jsa). Its header is written last, so that an archive cut
-    off in the middle begins with zeros and is made anew; one that doesn't fit the JVM or the jars is ignored by the JVM itself.
-    """
-    paths = {name: f"{folder}/{name}.jsa" for name in names}
-    checks = [
-        f'[ -n "$(head -c 4 {shlex.quote(path)} 2>/dev/null | tr -d {chr(39)}\\0{chr(39)})" ] && echo {name}'
-        for name, path in paths.items()
-    ]
-    whole = host.run(f"mkdir -p {shlex.quote(folder)}; {'; '.join(checks)}; true").stdout.split()
-    return {
-        name: f"-XX:SharedArchiveFile={path}" if name in whole else f"-XX:ArchiveClassesAtExit={path}"
-        for name, path in paths.items()
-    }
+def java(argfile: str, libs: str, main_class: str, *arguments: str) -> tuple[str, ...]:
+    """The argument vector of a Java program: flags from a rendered argument file, every jar of `libs` (a JVM wildcard)."""
+    return ("java", f"@{argfile}", "-cp", f"{libs}/*", main_class, *arguments)
 
 
 def flags_command(pids: Mapping[str, int]) -> str:

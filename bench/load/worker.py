@@ -73,6 +73,10 @@ def main() -> None:
         events.emit("failed", {"cause": "worker", "error": str(error)})
         _end(2)
     control = Control(on_end=lambda: _end_by_force(events))
+    # until the first heartbeat; connecting and waiting for the start have deadlines of their own
+    faulthandler.dump_traceback_later(
+        job.start_timeout_s + 2 * job.client.connect_timeout_s + _STUCK_AFTER_S, exit=True
+    )
     threading.Thread(target=control.follow, args=(sys.stdin,), name="orders", daemon=True).start()
     succeeded = work(job, control, events.emit, heartbeat=_still_alive)
     _end(0 if succeeded else 1)

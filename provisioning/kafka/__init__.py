@@ -1,5 +1,6 @@
 """Kafka (KRaft) on hosts. The deployment is all that the rest of the kit sees."""
 
 from provisioning.kafka.deployment import KafkaDeployment
+from provisioning.kafka.durability import durability_table
 
-__all__ = ["KafkaDeployment"]
+__all__ = ["KafkaDeployment", "durability_table"]

@@ -10,13 +10,13 @@ from shlex import quote
 
 from provisioning import daemons
 from provisioning.daemons import Daemon
-from provisioning.deployment import DaemonState, Endpoints, Plan, SoftwareStore
+from provisioning.deployment import DaemonState, Endpoints, Plan, SoftwareStore, Topic
 from provisioning.errors import DeploymentError, HostError
 from provisioning.evidence import fetch_evidence
 from provisioning.host import Host, on_all
-from provisioning.jvm import archive_flags, read_flags, shell
+from provisioning.jvm import read_flags, shell
 from provisioning.kafka import layout, printed
-from provisioning.kafka.durability import LEVELS, level_settings
+from provisioning.kafka.durability import level_settings
 from provisioning.overrides import check_overrides, overrides_for
 from provisioning.placement import place
 from provisioning.settings import Settings
@@ -41,9 +41,6 @@ class KafkaDeployment:
         self._nodes = layout.nodes(hosts)
         self._libs = ""  # relative to a host's root; known once installed
         self._plan: Plan | None = None
-
-    def durabilities(self) -> Sequence[int]:
-        return tuple(LEVELS)
 
     def install(self) -> None:
         self._libs = self._store.deploy(self.system, self._hosts()) + LIBS
@@ -83,8 +80,13 @@ class KafkaDeployment:
         names = {node.host.name: [node.daemon] for node in self._nodes}
         daemons.await_ready("kafka: starting", probes, names, self._hosts(), limit_s=START_LIMIT_S)
 
-    def create_topic(self) -> None:
-        topic = self._planned().topic
+    def create_topics(self) -> None:
+        plan = self._planned()
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            for done in [pool.submit(self._create_topic, topic) for topic in (plan.topic, plan.probe)]:
+                done.result()
+
+    def _create_topic(self, topic: Topic) -> None:
         create = ["--create", "--if-not-exists", "--topic", topic.name, "--partitions", str(topic.partitions)]
         create += ["--replication-factor", str(layout.replicas(self._nodes))]
         for key, value in self._topic_settings.items():
@@ -177,8 +179,7 @@ class KafkaDeployment:
 
     def _start(self, node: layout.Node) -> None:
         libs = self._libs_of(node)
-        archive = archive_flags(node.host, f"{libs.removesuffix(LIBS)}/classes", [node.daemon])[node.daemon]
-        daemons.start(node.host, [Daemon(node.daemon, layout.broker_argv(node, libs, archive), node.log_path)])
+        daemons.start(node.host, [Daemon(node.daemon, layout.broker_argv(node, libs), node.log_path)])
 
     def _format(self, node: layout.Node) -> None:
         """Once per wipe. The data directories are made here, not in `configure`: a reset may come between."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from provisioning.deployment import Durability
 from provisioning.errors import UnsupportedDurability
+from provisioning.settings import Settings
 
 # Long.MAX_VALUE, the broker's own default: it never asks for a flush. Written out so that the read-back proves it.
 NEVER_FLUSH = "9223372036854775807"
@@ -24,6 +25,11 @@ LEVELS: dict[int, LevelSettings] = {
     1: LevelSettings({"min.insync.replicas": "2", "flush.messages": "1"}, {"acks": "all"}),
     2: LevelSettings({"min.insync.replicas": "2", "flush.messages": NEVER_FLUSH}, {"acks": "all"}),
 }
+
+
+def durability_table() -> dict[int, Settings]:
+    """Level -> component -> key -> value, for the report."""
+    return {number: {"topic": level.topic, "producer": level.client} for number, level in LEVELS.items()}
 
 
 def level_settings(durability: Durability) -> LevelSettings:

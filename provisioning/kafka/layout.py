@@ -124,9 +124,9 @@ def settings_of(node: Node, rendered: Mapping[str, str]) -> dict[str, dict[str, 
     }
 
 
-def broker_argv(node: Node, libs: str, archive: str) -> tuple[str, ...]:
+def broker_argv(node: Node, libs: str) -> tuple[str, ...]:
     """What starts the node."""
-    return java(f"{node.etc}/{node.daemon}.jvm", libs, "kafka.Kafka", node.config_path, archive=archive)
+    return java(f"{node.etc}/{node.daemon}.jvm", libs, "kafka.Kafka", node.config_path)
 
 
 def tool_argv(node: Node, libs: str, main_class: str, *arguments: str) -> tuple[str, ...]:

@@ -13,12 +13,12 @@ from provisioning.deployment import DaemonState, Endpoints, Plan, SoftwareStore
 from provisioning.errors import DeploymentError
 from provisioning.evidence import fetch_evidence
 from provisioning.host import Host, on_all
-from provisioning.jvm import archive_flags, java, shell
-from provisioning.overrides import check_overrides
+from provisioning.jvm import java, shell
+from provisioning.overrides import check_overrides, overrides_for
 from provisioning.placement import place
 from provisioning.pulsar import layout as places
 from provisioning.pulsar.admin import Admin
-from provisioning.pulsar.durability import LEVELS, level_settings
+from provisioning.pulsar.durability import level_settings
 from provisioning.pulsar.layout import Process
 from provisioning.pulsar.readback import ledger_settings, read_processes
 from provisioning.settings import Settings
@@ -44,9 +44,6 @@ class PulsarDeployment:
         self._intended: dict[str, dict[str, str]] = {}
         self._admin = Admin(self._layout)
 
-    def durabilities(self) -> Sequence[int]:
-        return tuple(LEVELS)
-
     def install(self) -> None:
         self._libs = self._store.deploy(self.system, self._layout.hosts) + LIBS
 
@@ -62,7 +59,9 @@ class PulsarDeployment:
             own = places.files(process, self._layout, plan)
             rendered[process.host.name] |= own
             intended |= places.settings_of(process, own)
-        intended["namespace"] = places.namespace_settings(level, plan) | {"numBundles": str(places.BUNDLES)}
+        intended["namespace"] = (
+            level.namespace() | overrides_for(plan, "namespace") | {"numBundles": str(places.BUNDLES)}
+        )
         # the ledgers that the topic really writes to
         intended["ledgers"] = {
             "ensembleSize": intended["namespace"]["bookkeeperEnsemble"],
@@ -107,8 +106,9 @@ class PulsarDeployment:
         self._await("pulsar: starting bookies and brokers", stores, members, limit_s=START_LIMIT_S)
         self._admin.set_persistence(self._intended["namespace"])
 
-    def create_topic(self) -> None:
-        self._admin.create_topic(self._planned().topic)
+    def create_topics(self) -> None:
+        for topic in (self._planned().probe, self._planned().topic):
+            self._admin.create_topic(topic)
 
     def effective_settings(self) -> Settings:
         topic = self._planned().topic
@@ -180,8 +180,7 @@ class PulsarDeployment:
         def start(host: Host) -> None:
             own = [process for process in processes if process.host.name == host.name]
             libs = self._libs_on(host)
-            archives = archive_flags(host, f"{libs.removesuffix(LIBS)}/classes", [process.daemon for process in own])
-            daemons.start(host, [_daemon(process, libs, archives[process.daemon]) for process in own])
+            daemons.start(host, [_daemon(process, libs) for process in own])
 
         on_all("pulsar: starting", list(hosts.values()), start)
 
@@ -215,8 +214,8 @@ class PulsarDeployment:
         host.run(f"test -f {marker} || {{ {shell(argv)} && touch {marker}; }}", timeout_s=INIT_TIMEOUT_S)
 
 
-def _daemon(process: Process, libs: str, archive: str) -> Daemon:
-    argv = places.argv(process, libs, archive)
+def _daemon(process: Process, libs: str) -> Daemon:
+    argv = places.argv(process, libs)
     return Daemon(process.daemon, argv, process.log_path, tier=places.TIERS[process.daemon])
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from provisioning.deployment import Durability
 from provisioning.errors import UnsupportedDurability
+from provisioning.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -17,11 +18,27 @@ class LevelSettings:
     ack_quorum: int
     journal_sync: bool
 
+    def namespace(self) -> dict[str, str]:
+        """The namespace's persistence policy: this, not the broker's default, is what a topic gets."""
+        return {
+            "bookkeeperEnsemble": str(self.ensemble),
+            "bookkeeperWriteQuorum": str(self.write_quorum),
+            "bookkeeperAckQuorum": str(self.ack_quorum),
+        }
+
 
 LEVELS: dict[int, LevelSettings] = {
     1: LevelSettings(ensemble=3, write_quorum=3, ack_quorum=2, journal_sync=True),
     2: LevelSettings(ensemble=3, write_quorum=3, ack_quorum=2, journal_sync=False),
 }
+
+
+def durability_table() -> dict[int, Settings]:
+    """Level -> component -> key -> value, for the report."""
+    return {
+        number: {"namespace": level.namespace(), "bookie": {"journalSyncData": str(level.journal_sync).lower()}}
+        for number, level in LEVELS.items()
+    }
 
 
 def level_settings(durability: Durability) -> LevelSettings:

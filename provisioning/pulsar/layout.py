@@ -11,7 +11,7 @@ from provisioning.errors import DeploymentError
 from provisioning.host import Host
 from provisioning.jvm import java
 from provisioning.overrides import overrides_for
-from provisioning.pulsar.durability import LevelSettings, level_settings
+from provisioning.pulsar.durability import level_settings
 from provisioning.rendering import jvm_flags, override_jvm_flags, override_properties, properties, render, size_bytes
 
 CLUSTER = "samebox"
@@ -122,16 +122,6 @@ def ledger_dir(host: Host) -> str:
     return f"{host.record.data_dirs[-1].path}/pulsar/ledgers"
 
 
-def namespace_settings(level: LevelSettings, plan: Plan) -> dict[str, str]:
-    """The namespace's persistence policy: this, not the broker's default, is what a topic gets."""
-    rendered = {
-        "bookkeeperEnsemble": str(level.ensemble),
-        "bookkeeperWriteQuorum": str(level.write_quorum),
-        "bookkeeperAckQuorum": str(level.ack_quorum),
-    }
-    return rendered | overrides_for(plan, "namespace")
-
-
 def files(process: Process, everything: Layout, plan: Plan) -> dict[str, str]:
     """Every file of one process: path -> content."""
     memory = DEFAULT_MEMORY[process.daemon] | dict(plan.memory.get(process.daemon, {}))
@@ -197,11 +187,11 @@ def settings_of(process: Process, rendered: Mapping[str, str]) -> dict[str, dict
     }
 
 
-def argv(process: Process, libs: str, archive: str) -> tuple[str, ...]:
+def argv(process: Process, libs: str) -> tuple[str, ...]:
     """What starts the process."""
     main = {
         "zookeeper": ("org.apache.zookeeper.server.quorum.QuorumPeerMain",),
         "bookie": ("org.apache.bookkeeper.server.Main", "--conf"),
         "broker": ("org.apache.pulsar.PulsarBrokerStarter", "--broker-conf"),
     }[process.daemon]
-    return java(process.jvm_path, libs, *main, process.config_path, archive=archive)
+    return java(process.jvm_path, libs, *main, process.config_path)

@@ -31,17 +31,22 @@ FAULTY, ABORTED, DRIFTED, NEVER = (
     "b03-1-kafka-l1-steady",
 )
 DRIFT = [{"component": "topic", "key": "flush.messages", "intended": "1", "effective": "9223372036854775807"}]
+DEAD_WORKER = {
+    **dict.fromkeys(("cpu_s", "wall_s", "rss_peak_bytes", "rows", "exit_status")),
+    "worker": "producer-0",
+    "host": "client-1",
+}
 SHAPE = Shape(subscriptions=2)
 PLANS = [
     Plan("b01-1-pulsar-l1-steady", 1, 1, "pulsar", 6.0),
     Plan(FAULTY, 1, 2, "kafka", 3.0, lost=((0, 1200), (1, 900)), repeated=((0, 505), (1, 1505), (1, 3)), swapped=((0, 702),)),
     Plan(
-        ABORTED, 2, 1, "kafka", cut_after_s=6,
+        ABORTED, 2, 1, "kafka", cut_after_s=6, observations={"workers": [DEAD_WORKER]},
         abort={"rule": "nothing-acknowledged", "axis": "outcome", "reason": "nothing was acknowledged for 30 s", "host": None},
     ),
     Plan(DRIFTED, 2, 2, "pulsar", changes={"settings": {"intended": {"topic": {"a": "1"}}, "effective": {"topic": {"a": "2"}}, "drift": DRIFT}}),  # noqa: E501
     Plan(
-        NEVER, 3, 1, "kafka", nothing_recorded=True,
+        NEVER, 3, 1, "kafka", nothing_recorded=True, changes={"settings": {}, "observations": {}},
         abort={"rule": "host-lost", "axis": "validity", "reason": "no SSH connection", "host": "broker-2"},
     ),
 ]  # fmt: skip
@@ -121,6 +126,7 @@ def test_verdicts(submitted: Path) -> None:
         (FAULTY, "order"): "not met",
         (ABORTED, "offered-rate"): "not met",
         (ABORTED, "kept-answering"): "not met",
+        (ABORTED, "client-cpu"): "unknown",
         (DRIFTED, "settings"): "invalid",
     }
     never = {c["check"]: c["verdict"] for c in checks if c["trial"] == NEVER}
@@ -132,7 +138,7 @@ def test_only_sound_pairs_are_compared(submitted: Path) -> None:
     """Block 2 has an invalid trial and block 3 one system only, so one ratio is left, and no interval."""
     report = json.loads((submitted / "report" / "report.json").read_text())
     assert {(c["first"], c["second"], len(c["blocks"])) for c in report["comparisons"]} == {("pulsar", "kafka", 1)}
-    assert {exclusion["trial"] for exclusion in report["excluded"]} == {DRIFTED, NEVER}
+    assert {exclusion["trial"] for exclusion in report["excluded"]} == {ABORTED, DRIFTED, NEVER}
     assert "with fewer than 6 blocks no 95 % interval is possible" in report["answer"]["certainty"]
     outcomes = {outcome["system"]: outcome for outcome in report["outcomes"]}
     assert outcomes["kafka"]["trials"] == 3

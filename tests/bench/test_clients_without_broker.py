@@ -19,7 +19,7 @@ import bench.clients.pulsar
 from bench.clients.client import ClientError, ClientSpec
 from bench.clients.pulsar import keep_thread_state
 
-CALLBACKS = 12
+CALLBACKS = 4
 
 
 class NoAcknowledgements:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -182,14 +183,18 @@ def test_an_interrupt_over_ssh_leaves_no_worker(hosts: dict[str, SshHost], null_
     client = hosts["client-1"]
     workload = Workload(name="ssh", rate_per_s=100, message_bytes=256, measure_s=120)
     spec = LoadSpec(workload, "bench.clients.null", null_broker.service_url, {}, "t", seed=1, limits=Limits(lead_s=0.5))
+    mark = f"mark={secrets.token_hex(8)}"
+
+    def workers() -> list[str]:
+        # bracketed, so that the shell that looks doesn't find itself
+        return client.run(f"pgrep -f -- '-X [m]{mark[1:]}'", check=False).stdout.split()
 
     def interrupt(text: str) -> None:
         if "sent" in text:
+            assert len(workers()) == 2
             raise KeyboardInterrupt
 
+    python = f"env PYTHONPATH={REPOSITORY} {sys.executable} -P -X {mark}"
     with pytest.raises(KeyboardInterrupt):
-        run_load(
-            spec, [client], {"client-1": f"env PYTHONPATH={REPOSITORY} {sys.executable} -P"}, on_progress=interrupt
-        )
-    # the pattern is written so that it doesn't find the shell that looks for it
-    assert client.run(f"pgrep -f '[P]YTHONPATH={REPOSITORY} {sys.executable}'", check=False).stdout == ""
+        run_load(spec, [client], {"client-1": python}, on_progress=interrupt)
+    assert workers() == []

@@ -1,4 +1,4 @@
-"""Looks at processes and jars, on this machine: listeners, string constants of classes, archives of loaded classes."""
+"""Looks at processes and jars, on this machine: listeners, string constants of classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from provisioning.audit_agent import constants, listeners, readable
 from provisioning.errors import Completed
 from provisioning.host import COMMAND_TIMEOUT_S, ScriptedHost
 from provisioning.inventory import HostRecord, SshAddress
-from provisioning.jvm import archive_flags
 
 RECORD = HostRecord("broker-1", "broker", SshAddress("127.0.0.1", 22, "b", ""), "127.0.0.1", "/r", (), "", "", 1)
 
@@ -59,13 +58,3 @@ def test_only_whole_constants_count(tmp_path: Path) -> None:
     assert constants(str(tmp_path), ["server-*.jar"], wanted) == ["abc", "journalSyncData"]
     assert constants(str(tmp_path), ["other-*.jar"], wanted) == []
 
-
-def test_a_class_archive_is_used_if_whole_and_else_made(tmp_path: Path) -> None:
-    """One that was cut off begins with zeros: it is made anew, as one that isn't there."""
-    (tmp_path / "whole.jsa").write_bytes(b"\xa8\xba\x0b\xf0" + b"\0" * 100)
-    (tmp_path / "cut.jsa").write_bytes(b"\0" * 100)
-    assert archive_flags(ShellHost(RECORD), str(tmp_path), ["whole", "cut", "none"]) == {
-        "whole": f"-XX:SharedArchiveFile={tmp_path}/whole.jsa",
-        "cut": f"-XX:ArchiveClassesAtExit={tmp_path}/cut.jsa",
-        "none": f"-XX:ArchiveClassesAtExit={tmp_path}/none.jsa",
-    }

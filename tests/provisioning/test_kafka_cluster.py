@@ -55,7 +55,7 @@ def cluster(hosts: dict[str, SshHost]) -> Iterator[Cluster]:
     hosts["broker-2"].put(altered, path)
     try:
         deployment.start()
-        deployment.create_topic()
+        deployment.create_topics()
         yield Cluster(deployment, intended, brokers)
     finally:
         daemons.stop_everything(everyone)
