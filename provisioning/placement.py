@@ -12,4 +12,9 @@ def place(host: Host, rendered: Mapping[str, str], *, emptied: Sequence[str]) ->
     """Writes every file (path -> content) and removes the logs of earlier trials, whose evidence is not this trial's."""
     for path, content in rendered.items():
         host.put(content.encode(), path)
-    host.run("rm -f " + " ".join(quote(path) for path in emptied))
+    host.run(f"mkdir -p {quote(scratch(host))}; rm -f " + " ".join(quote(path) for path in emptied))
+
+
+def scratch(host: Host) -> str:
+    """Where processes of the host put what they need for a while."""
+    return f"{host.record.root}/tmp"

@@ -10,6 +10,7 @@ from provisioning.errors import DeploymentError
 from provisioning.host import Host
 from provisioning.jvm import java
 from provisioning.overrides import overrides_for
+from provisioning.placement import scratch
 from provisioning.rendering import jvm_flags, override_jvm_flags, override_properties, properties, render
 
 CLIENT_PORT = 9092
@@ -101,7 +102,7 @@ def render_properties(node: Node, all_nodes: Sequence[Node], plan: Plan) -> str:
 def render_jvm(node: Node, plan: Plan) -> str:
     """The node's whole Java argument file."""
     heap = plan.memory.get(node.daemon, {}).get("heap", DEFAULT_HEAP[node.daemon])
-    text = render("kafka/broker.jvm.j2", heap=heap, log4j2=f"{node.etc}/log4j2.properties")
+    text = render("kafka/broker.jvm.j2", heap=heap, log4j2=f"{node.etc}/log4j2.properties", tmp=scratch(node.host))
     return override_jvm_flags(text, overrides_for(plan, f"jvm/{node.component}"))
 
 
@@ -110,7 +111,9 @@ def files(node: Node, all_nodes: Sequence[Node], plan: Plan) -> dict[str, str]:
     return {
         node.config_path: render_properties(node, all_nodes, plan),
         f"{node.etc}/{node.daemon}.jvm": render_jvm(node, plan),
-        f"{node.etc}/tool.jvm": render("kafka/tool.jvm.j2", log4j2=f"{node.etc}/log4j2.properties"),
+        f"{node.etc}/tool.jvm": render(
+            "kafka/tool.jvm.j2", log4j2=f"{node.etc}/log4j2.properties", tmp=scratch(node.host)
+        ),
         f"{node.etc}/tool.properties": render("kafka/tool.properties.j2"),
         f"{node.etc}/log4j2.properties": render("kafka/log4j2.properties.j2"),
     }

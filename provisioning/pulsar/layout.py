@@ -11,6 +11,7 @@ from provisioning.errors import DeploymentError
 from provisioning.host import Host
 from provisioning.jvm import java
 from provisioning.overrides import overrides_for
+from provisioning.placement import scratch
 from provisioning.pulsar.durability import level_settings
 from provisioning.rendering import jvm_flags, override_jvm_flags, override_properties, properties, render, size_bytes
 
@@ -127,14 +128,19 @@ def files(process: Process, everything: Layout, plan: Plan) -> dict[str, str]:
     memory = DEFAULT_MEMORY[process.daemon] | dict(plan.memory.get(process.daemon, {}))
     log4j2 = f"{etc(process.host)}/log4j2.properties"
     jvm = render(
-        "pulsar/java.jvm.j2", daemon=process.daemon, heap=memory["heap"], direct=memory.get("direct"), log4j2=log4j2
+        "pulsar/java.jvm.j2",
+        daemon=process.daemon,
+        heap=memory["heap"],
+        direct=memory.get("direct"),
+        log4j2=log4j2,
+        tmp=scratch(process.host),
     )
     return {
         process.config_path: override_properties(
             _config(process, everything, plan, memory), overrides_for(plan, process.component)
         ),
         process.jvm_path: override_jvm_flags(jvm, overrides_for(plan, f"jvm/{process.component}")),
-        f"{etc(process.host)}/tool.jvm": render("pulsar/tool.jvm.j2", log4j2=log4j2),
+        f"{etc(process.host)}/tool.jvm": render("pulsar/tool.jvm.j2", log4j2=log4j2, tmp=scratch(process.host)),
         log4j2: render("pulsar/log4j2.properties.j2"),
     }
 
