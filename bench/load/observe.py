@@ -23,6 +23,7 @@ def worker_observations(fleet: Fleet) -> tuple[Mapping[str, Any], ...]:
             "bytes": sum(file.bytes for file in worker.files),
             "errors": worker.latest.get("errors"),
             "repeated": worker.latest.get("repeated"),
+            "held_back_s": worker.latest.get("held_back_s"),
             "foreign": worker.latest.get("foreign"),
             "exit_status": worker.exit_status,
         }

@@ -35,6 +35,7 @@ class SendingLoop:
     ) -> None:  # fmt: skip
         self.sent = 0
         self.refused = 0
+        self.held_back_ns = 0  # time in which the full in-flight window, so the system, kept messages from being sent
         self._client = client
         self._book = book
         self._make = make
@@ -83,8 +84,13 @@ class SendingLoop:
         while self._book.in_flight >= self._in_flight:
             if self._ended():
                 return False
-            sleep_towards(_WINDOW_WAIT_NS)
+            self._hold_back()
         return True
+
+    def _hold_back(self) -> None:
+        began_ns = time.monotonic_ns()
+        sleep_towards(_WINDOW_WAIT_NS)
+        self.held_back_ns += time.monotonic_ns() - began_ns
 
     def _attempt(self, sequence: int, payload: bytes) -> int:
         """Hands one message over, again while the client's buffer is full; returns when that call returned (monotonic).
@@ -99,7 +105,7 @@ class SendingLoop:
                 self._book.handed_over -= 1
                 if self._ended():
                     return _ENDED
-                sleep_towards(_WINDOW_WAIT_NS)
+                self._hold_back()
             except ClientError as error:
                 self._book.failed(sequence, error.name)
                 self.refused += 1

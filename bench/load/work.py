@@ -89,6 +89,7 @@ def _produce(job: Job, module: ClientModule, control: Control, emit: Emit, heart
             "errors": book.failures,
             "in_flight": book.in_flight,
             "lag_ns": loop.lag_ns(),
+            "held_back_s": loop.held_back_ns / 1e9,
         }
 
     with _Background(book.sweep, counts, emit, heartbeat):

@@ -105,12 +105,16 @@ def test_rules_on_aggregates_fail_on_what_they_are_for() -> None:
     sound = _evidence()
     slow = replace(sound, counts=replace(sound.counts, acknowledged_in_window=2387))
     late = replace(sound, percentiles=(Percentile(NAME, SEND_DELAY, "", 990_000, 2400, 101_000_000),))
+    held = replace(
+        _evidence({}, {"workers": [{"worker": "producer-0", "held_back_s": 1.2}]}), percentiles=late.percentiles
+    )
     lossy = replace(sound, deliveries=(Delivery(NAME, "sub-0", 3200, 3199, 1, 1, 0, ("0/7",)),))
     disordered = replace(sound, orderings=(Ordering(NAME, "sub-0", 3, 2, "producer 0, partition 1"),))
     holed = replace(sound, counts=replace(sound.counts, per_producer={0: (1600, 1600), 1: (1600, 1599)}))
     stolen = replace(sound, machines=(MachineUse("broker-1", {"steal": 0.02}, None, None),))
     assert _verdict(slow, "offered-rate").verdict == "not met"
     assert _verdict(late, "send-delay").verdict == "invalid"
+    assert _verdict(held, "send-delay").verdict == "valid"  # the system kept the client from sending, not the client
     assert _verdict(lossy, "no-loss").verdict == "not met"
     assert _verdict(lossy, "no-duplicates").verdict == "not met"
     assert _verdict(lossy, "independent-count").verdict == "valid"  # 3,200 stored, 3,199 to 3,200 allowed

@@ -159,9 +159,7 @@ def test_no_kitchen_sink() -> None:
 
 def test_no_machine_of_ours_in_the_repo() -> None:
     """No absolute path of a developer's machine and no package registry's host stands in a tracked file."""
-    forbidden = re.compile(
-        r"/(work|root)/[a-z]|files\.pythonhosted|repo1?\.maven|deb\.debian\.org|registry\.npmjs"
-    )
+    forbidden = re.compile(r"/(work|root)/[a-z]|files\.pythonhosted|repo1?\.maven|deb\.debian\.org|registry\.npmjs")
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     for name in tracked:
         path = ROOT / name

@@ -57,4 +57,3 @@ def test_only_whole_constants_count(tmp_path: Path) -> None:
     wanted = ["journalSyncData", "journalSync", "text", "abc"]
     assert constants(str(tmp_path), ["server-*.jar"], wanted) == ["abc", "journalSyncData"]
     assert constants(str(tmp_path), ["other-*.jar"], wanted) == []
-
