@@ -22,6 +22,7 @@ from provisioning.deployment import DURABILITY_LEVELS, DaemonState, Deployment, 
 from provisioning.errors import DeploymentError, HostError, HostsFailed
 from provisioning.host import Host
 from provisioning.inventory import Inventory
+from provisioning.page_caches import DropCaches, drop_page_caches
 from provisioning.reset import reset
 from provisioning.settings import Settings, drift
 
@@ -39,6 +40,7 @@ class Bench:
     pythons: Mapping[str, str]
     boot_ids: Mapping[str, str]
     profile: Profile
+    drop_caches: DropCaches = drop_page_caches
 
     def with_role(self, role: str) -> tuple[Host, ...]:
         """The connected hosts of one role."""
@@ -82,7 +84,9 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
     try:
         with failures_end(log):
             with log.step("reset"):
-                cleaned = reset(bench.hosts, lambda: daemons.stop_everything(bench.hosts))
+                cleaned = reset(
+                    bench.hosts, lambda: daemons.stop_everything(bench.hosts), drop_caches=bench.drop_caches
+                )
                 log.observations["reset"] = cleaned.as_observation()
             with log.step("start"):
                 intended = _start(deployment, spec, campaign, bench)

@@ -1,0 +1,133 @@
+"""A whole campaign as a user runs it: the command, the real brokers, the report, the teardown, and the user's mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+
+from bench.checkout import CHECKOUT
+
+pytestmark = pytest.mark.integration
+SMOKE = CHECKOUT / "campaigns" / "smoke.toml"
+SCHEDULED = 500 * 7  # rate x (warm-up + measurement) of campaigns/smoke.toml
+
+
+def samebox(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command with its state and results in `home`."""
+    command = [str(Path(sys.executable).with_name("samebox")), *arguments]
+    environment = {**os.environ, "SAMEBOX_HOME": str(home), "COLUMNS": "200"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=590, check=False)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the smoke campaign was run, once for all tests."""
+    home = tmp_path_factory.mktemp("home")
+    ran = samebox(home, "campaign", "local", str(SMOKE), "--plain")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "Report: " in ran.stdout
+    return home
+
+
+@pytest.fixture(scope="module")
+def trials(home: Path) -> dict[str, dict[str, Any]]:
+    """The trials' documents by name."""
+    return {file.parent.name: json.loads(file.read_text()) for file in home.glob("results/smoke/trials/*/trial.json")}
+
+
+def test_both_systems_ran_on_the_same_hosts(trials: dict[str, dict[str, Any]]) -> None:
+    """One block, in the order of the file, on the same instances and the same boot."""
+    assert sorted(trials) == ["b01-1-pulsar-l2-steady", "b01-2-kafka-l2-steady"]
+    hosts = [[(host["instance_id"], host["boot_id"]) for host in trial["hosts"]] for trial in trials.values()]
+    assert hosts[0] == hosts[1]
+
+
+def test_every_message_is_a_row(home: Path, trials: dict[str, dict[str, Any]]) -> None:
+    """The schedule is recorded whole, and what was acknowledged is what the brokers counted and the consumers received."""
+    for name, trial in trials.items():
+        folder = home / "results" / "smoke" / "trials" / name
+        produced = ds.dataset(folder / "produced").to_table(columns=["acked_ns"])
+        assert produced.num_rows == SCHEDULED
+        assert produced["acked_ns"].null_count == 0
+        assert trial["observations"]["messages_stored"] == SCHEDULED
+        assert ds.dataset(folder / "consumed").to_table(columns=["sequence"]).num_rows == SCHEDULED
+
+
+def test_caches_were_cold_and_settings_as_intended(trials: dict[str, dict[str, Any]]) -> None:
+    """Each trial's reset has its proof, and no running process differs from its files."""
+    for trial in trials.values():
+        canaries = trial["observations"]["reset"]["canaries"]
+        assert canaries
+        assert all(canary["resident_before"] > 0.99 and canary["resident_after"] == 0 for canary in canaries)
+        assert trial["settings"]["effective"]
+        assert trial["settings"]["drift"] == []
+
+
+def test_the_report_is_complete(home: Path) -> None:
+    """Manifest, vetting of each host, verdicts, figures; the page asks the network for nothing."""
+    results = home / "results" / "smoke"
+    hosts = [host["name"] for host in json.loads((results / "manifest.json").read_text())["testbed"]["hosts"]]
+    assert sorted(file.stem for file in (results / "vetting").glob("*.json")) == sorted(hosts)
+    checks = json.loads((results / "report" / "checks.json").read_text())
+    assert {entry["verdict"] for entry in checks if entry["axis"] == "validity"} <= {"valid", "warn"}
+    page = (results / "report" / "index.html").read_text()
+    assert "<svg" in page
+    assert 'src="http' not in page
+    assert (results / "report" / "summary.csv").stat().st_size > 0
+
+
+def test_nothing_is_left_but_results(home: Path) -> None:
+    """No testbed, no process, no scratch file; the same name again is refused, and an interrupted one can't be resumed here."""
+    assert [path for path in (home / ".samebox").rglob("*") if path.is_file()] == []
+    assert samebox(home, "status").stdout.startswith("testbed: down\nsmoke: 2 of 2 trials")
+    again = samebox(home, "campaign", "local", str(SMOKE), "--plain")
+    assert again.returncode == 1
+    assert "--again" in again.stderr
+    resumed = samebox(home, "resume", str(home / "results" / "smoke"))
+    assert resumed.returncode == 1
+    assert "no testbed is up" in resumed.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("campaign", "local", "campaigns/dmeo.toml"), ("no such file", "demo.toml")),
+        (("run", str(SMOKE)), ("no testbed is up", "samebox up")),
+        (("run", str(SMOKE), "--inventory", "missing.json"), ("missing.json: no such file",)),
+        (("report", "."), ("not a results folder",)),
+        (("vett",), ("No such command 'vett'",)),
+        (("vet", "--thresholds", str(SMOKE)), ("unknown key",)),
+        (("run", str(SMOKE), "--software", "kafka"), ("expected SYSTEM=TARBALL",)),
+        (("run", str(SMOKE), "--software", "kafka=nothing.tgz"), ("no such file",)),
+    ],
+)
+def test_mistakes_are_answered_in_one_message(
+    tmp_path: Path, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    """Exit 1, what is wrong and what to do, no traceback, nothing started and nothing written."""
+    ran = samebox(tmp_path, *arguments)
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
+    for each in words:
+        assert each in ran.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_too_little_disk_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    """A campaign that would fill the disk is refused with the sum, and its testbed is gone again."""
+    greedy = tmp_path / "greedy.toml"
+    text = SMOKE.read_text().replace("rate_per_s = 500", "rate_per_s = 900000")
+    greedy.write_text(text.replace("measure_s = 5", "measure_s = 86400"))
+    ran = samebox(tmp_path, "campaign", "local", str(greedy), "--plain")
+    assert ran.returncode == 1
+    assert "not enough disk" in ran.stderr
+    assert "x 3 copies x journal factor" in ran.stderr
+    assert not (tmp_path / "results").exists()
+    assert samebox(tmp_path, "status").stdout.startswith("testbed: down")
