@@ -12,12 +12,17 @@ setup: ## install what is missing (system packages by apt, said first) and the l
 demo: setup ## a whole campaign here: testbed, vetting, Pulsar and Kafka in turn, report, teardown
 	@.venv/bin/samebox campaign local campaigns/demo.toml --again
 
+# everything that tests write stays in the clone: pytest's folders, the JVMs' scratch files
+SCRATCH := $(CURDIR)/.samebox/scratch
+IN_CLONE := mkdir -p $(SCRATCH) && TMPDIR=$(SCRATCH) SPARK_LOCAL_DIRS=$(SCRATCH) SPARK_LAUNCHER_OPTS=-XX:-UsePerfData \
+	SPARK_SUBMIT_OPTS="-XX:-UsePerfData -Djava.io.tmpdir=$(SCRATCH)"
+
 test: setup lint ## lint, types, then all tests: unit, then integration with real sshd, brokers and Spark
-	@.venv/bin/python -m pytest -m "not integration"
-	@.venv/bin/python -m pytest -m integration
+	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration"
+	@$(IN_CLONE) .venv/bin/python -m pytest -m integration
 
 test-unit: setup ## the unit tests alone
-	@.venv/bin/python -m pytest -m "not integration"
+	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration"
 
 lint: setup ## style and types
 	@.venv/bin/ruff check .

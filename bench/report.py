@@ -58,6 +58,7 @@ def make_report(
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LAUNCHER_OPTS": "-XX:-UsePerfData",
             "MPLCONFIGDIR": work,
             "TMPDIR": work,
         }

@@ -11,7 +11,7 @@ fail() { say "$@"; exit 1; }
 
 # --- what is missing ------------------------------------------------------------------------------------------------
 python_ok() { "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 11))' >/dev/null 2>&1; }
-java_ok() { java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | awk '$1 >= 17 {ok = 1} END {exit !ok}'; }
+java_ok() { java -XX:-UsePerfData -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | awk '$1 >= 17 {ok = 1} END {exit !ok}'; }
 find_sshd() { PATH="$PATH:/usr/sbin:/usr/local/sbin" command -v sshd >/dev/null; }
 
 python=

@@ -21,7 +21,7 @@ _SECTIONS = {
     "clock_source": "cat /sys/devices/system/clocksource/clocksource0/current_clocksource",
     "boot_id": "cat /proc/sys/kernel/random/boot_id",
     "lsblk": "lsblk --json --bytes --nodeps --output NAME,TYPE,SIZE,MODEL,ROTA",
-    "java": "java -version 2>&1",
+    "java": "java -XX:-UsePerfData -version 2>&1",
     "python": "python3 --version",
     "load": "cat /proc/loadavg",
 }

@@ -10,6 +10,7 @@ from provisioning.errors import DeploymentError
 from provisioning.host import Host
 
 JCMD_TIMEOUT_S = 60.0
+JCMD = "jcmd -J-XX:-UsePerfData"  # jcmd is a JVM too, and would leave its counters in /tmp
 _PID = re.compile(r"^(\d+):$", re.M)
 _FLAG = re.compile(r"-XX:(?:([+-])(\w+)|(\w+)=(\S*))")
 
@@ -21,7 +22,7 @@ def java(argfile: str, libs: str, main_class: str, *arguments: str) -> tuple[str
 
 def flags_command(pids: Mapping[str, int]) -> str:
     """The command line that prints the flags of several JVMs of one host."""
-    return "for pid in {}; do jcmd $pid VM.flags; done".format(" ".join(str(pid) for pid in pids.values()))
+    return f"for pid in {' '.join(str(pid) for pid in pids.values())}; do {JCMD} $pid VM.flags; done"
 
 
 def parse_flags(printed: str) -> dict[int, dict[str, str]]:
@@ -64,7 +65,7 @@ def system_properties(printed: str) -> dict[str, str]:
 
 def read_system_properties(host: Host, pid: int) -> dict[str, str]:
     """The system properties of a running JVM."""
-    return system_properties(host.run(f"jcmd {pid} VM.system_properties", timeout_s=JCMD_TIMEOUT_S).stdout)
+    return system_properties(host.run(f"{JCMD} {pid} VM.system_properties", timeout_s=JCMD_TIMEOUT_S).stdout)
 
 
 def shell(argv: tuple[str, ...]) -> str:

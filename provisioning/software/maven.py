@@ -179,7 +179,11 @@ def copy_dependencies(bundle: Bundle, libs: Path, cache_dir: Path, *, notice: No
 def _run_with_progress(command: list[str], libs: Path, bundle: Bundle, notice: Notice) -> tuple[int, str]:
     started_s = time.monotonic()
     with tempfile.TemporaryFile() as output:
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT) as process:
+        # no performance counters in /tmp: samebox writes to the clone and the user's cache only
+        environment = {**os.environ, "MAVEN_OPTS": f"{os.environ.get('MAVEN_OPTS', '')} -XX:-UsePerfData"}
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+        ) as process:
             try:
                 while (exit_status := _wait(process, PROGRESS_EVERY_S)) is None:
                     elapsed_s = time.monotonic() - started_s
