@@ -52,7 +52,8 @@ def _program(need: str, name: str, package: str) -> Callable[[], Finding]:
 
 def _java() -> Finding:
     try:
-        answer = subprocess.run(["java", "-XX:-UsePerfData", "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+        command = ["java", "-XX:-UsePerfData", "-version"]
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         answer = str(error)
     match = re.search(r'version "(\d+)', answer)
