@@ -39,9 +39,7 @@ def make_report(
     results.manifest()  # refuses a folder that isn't a campaign's
     if not results.finished():
         raise SameboxError(f"{results.root} has no finished trial, so there is nothing to report.")
-    submit = Path(sys.executable).with_name("spark-submit")
-    if not submit.exists():
-        raise MissingRequirement(f"{submit} is missing.", next_step="Run `make setup` to install the locked packages.")
+    submit = require_spark()
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="report-", dir=scratch) as work:
         archive = _zip_analysis(checkout, Path(work) / "analysis.zip")
@@ -96,9 +94,20 @@ def _zip_analysis(checkout: Path, target: Path) -> Path:
     return target
 
 
-def _run(command: list[str], environment: dict[str, str], on_line: Callable[[str], None]) -> None:
+def require_spark() -> Path:
+    """Where spark-submit is. Raises MissingRequirement if it or Java isn't there."""
     if shutil.which("java") is None:
-        raise MissingRequirement("java is missing, and the report runs on Spark.", next_step="Run `samebox doctor`.")
+        raise MissingRequirement(
+            "java is not on the PATH: the brokers and the report run on it.",
+            next_step="Type `make setup`, or `samebox doctor` to see all that is missing.",
+        )
+    submit = Path(sys.executable).with_name("spark-submit")
+    if not submit.exists():
+        raise MissingRequirement(f"{submit} is missing.", next_step="Type `make setup` to install the locked packages.")
+    return submit
+
+
+def _run(command: list[str], environment: dict[str, str], on_line: Callable[[str], None]) -> None:
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )

@@ -18,14 +18,16 @@ from bench.systems import SYSTEMS
 from bench.trial import Bench, run_trial, steps_of
 from bench.vetted import Vetted
 from provisioning import daemons, facts
-from provisioning.errors import InvalidInput
+from provisioning.errors import InvalidInput, MissingRequirement
+from provisioning.host import Host
 from provisioning.inventory import Inventory
 from provisioning.software.client_environment import deploy_client
 from provisioning.software.store import Store
 from provisioning.ssh import connect
 
-SOFTWARE_STEP = Step("software onto the hosts", 45.0)
-REPORT_STEP = Step("report", 40.0)
+OLDEST_JAVA = 17
+SOFTWARE_STEP = Step("software onto the hosts", 20.0)
+REPORT_STEP = Step("report", 30.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +70,7 @@ def run_campaign(
         for host in hosts:
             stack.callback(host.close)
         found = facts.read_facts(hosts)
+        _require_java(hosts, found)
         check_space(prepared.trials, [host for host in hosts if host.record.role == "broker"])
         reporter.step(SOFTWARE_STEP.title)
         store = Store(cache_dir(), tarballs=tarballs, notice=reporter.detail)
@@ -104,6 +107,24 @@ def run_campaign(
         # also after a crash: what an earlier run left on these hosts must be gone when this one ends
         stack.callback(daemons.stop_everything, hosts)
         _run_trials(prepared, bench, results, reporter)
+
+
+def _require_java(hosts: Sequence[Host], found: Mapping[str, facts.Facts]) -> None:
+    """Raises MissingRequirement naming every host that brokers can't run on."""
+    unfit = [
+        f"{host.name} has {found[host.name].java or 'none'}"
+        for host in hosts
+        if host.record.role != "client" and _major(found[host.name].java) < OLDEST_JAVA
+    ]
+    if unfit:
+        raise MissingRequirement(
+            f"brokers need Java {OLDEST_JAVA} or newer on the PATH of their hosts: {', '.join(unfit)}.",
+            next_step="Install a JDK there (a JRE has no jcmd), e.g. Debian's openjdk-17-jdk-headless.",
+        )
+
+
+def _major(version: str | None) -> int:
+    return int(version.split(".")[0]) if version and version.split(".")[0].isdigit() else 0
 
 
 def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Reporter) -> None:

@@ -51,13 +51,13 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
     """The steps of `run_trial` as the progress shows them, with how long each usually takes on two cores."""
     load = spec.workload.warmup_s + spec.workload.measure_s
     estimates = {
-        "reset": 6.0,
+        "reset": 3.0,
         "start": 25.0,
-        "settings": 5.0,
-        "load": load + 8.0,
-        "count": 4.0,
-        "stop": 8.0,
-        "collect": 3.0,
+        "settings": 4.0,
+        "load": load + 6.0,
+        "count": 2.0,
+        "stop": 5.0,
+        "collect": 1.0,
     }
     return tuple(Step(f"{spec.trial}: {name}", estimate) for name, estimate in estimates.items())
 

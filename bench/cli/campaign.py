@@ -26,7 +26,7 @@ from bench.cli.options import (
 )
 from bench.cli.testbed import print_vetting, vet_testbed
 from bench.progress import Reporter, Step, clock_text, reporter_for
-from bench.report import Verdicts, make_report
+from bench.report import Verdicts, make_report, require_spark
 from bench.results import Results
 from bench.runner import REPORT_STEP, prepare, run_campaign, steps_to_run
 from bench.space import gibibytes, need_of
@@ -36,7 +36,7 @@ from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
 from provisioning.vetting import load_thresholds
 
-VETTING_STEP = Step("vetting", 20.0)
+VETTING_STEP = Step("vetting", 15.0)
 
 campaign_argument = click.argument("campaign_file", metavar="CAMPAIGN", type=click.Path(path_type=Path))
 results_argument = click.argument("results_dir", metavar="RESULTS", type=click.Path(path_type=Path))
@@ -85,6 +85,7 @@ def run(
     master: str,
 ) -> int:
     """Run a campaign on a testbed that is up, and report. Exits 2 if a trial is invalid."""
+    require_spark()
     campaign = load_campaign(campaign_file)
     results = _fresh(Results(RESULTS / campaign.name), again=again)
     with exclusive(TESTBED_STATE):
@@ -108,6 +109,7 @@ def resume(
     results_dir: Path, inventory_file: Path | None, tarballs: Mapping[str, Path], plain: bool, master: str
 ) -> int:
     """Continue a campaign on the same testbed; finished trials are kept, none is repeated."""
+    require_spark()
     results = Results(results_dir)
     manifest = results.manifest()
     campaign = load_campaign(results.campaign_file)
@@ -169,6 +171,7 @@ def whole_campaign(
     testbed: str, campaign_file: Path, tarballs: Mapping[str, Path], plain: bool, again: bool, master: str
 ) -> int:
     """All of it: stand a testbed up, vet it, run the campaign, report, tear everything down."""
+    require_spark()
     campaign = load_campaign(campaign_file)
     prepared = prepare(campaign, campaign_file, testbed)
     results = _fresh(Results(RESULTS / campaign.name), again=again)

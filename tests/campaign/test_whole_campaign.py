@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -13,16 +14,17 @@ import pyarrow.dataset as ds
 import pytest
 
 from bench.checkout import CHECKOUT
+from provisioning.inventory import Inventory
 
 pytestmark = pytest.mark.integration
 SMOKE = CHECKOUT / "campaigns" / "smoke.toml"
 SCHEDULED = 500 * 7  # rate x (warm-up + measurement) of campaigns/smoke.toml
 
 
-def samebox(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def samebox(home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs the command with its state and results in `home`."""
     command = [str(Path(sys.executable).with_name("samebox")), *arguments]
-    environment = {**os.environ, "SAMEBOX_HOME": str(home), "COLUMNS": "200"}
+    environment = {**os.environ, "SAMEBOX_HOME": str(home), "COLUMNS": "200", **variables}
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=590, check=False)
 
 
@@ -117,6 +119,28 @@ def test_mistakes_are_answered_in_one_message(
     assert "Traceback" not in ran.stderr
     for each in words:
         assert each in ran.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_without_java_nothing_starts(tmp_path: Path) -> None:
+    """No Java on the PATH: one message, exit 1, no testbed."""
+    ran = samebox(tmp_path, "campaign", "local", str(SMOKE), PATH=str(Path(sys.executable).parent))
+    assert ran.returncode == 1
+    assert "java is not on the PATH" in ran.stderr
+    assert "make setup" in ran.stderr
+    assert not (tmp_path / ".samebox").exists()
+
+
+def test_a_host_that_refuses_ssh_is_named(tmp_path: Path, local_testbed: Inventory) -> None:
+    """Nobody listens where the inventory says: the host, the address and what to do, before anything is written."""
+    hosts = [dataclasses.replace(h, ssh=dataclasses.replace(h.ssh, port=1)) for h in local_testbed.hosts]
+    file = tmp_path / "inventory.json"
+    file.write_text(dataclasses.replace(local_testbed, hosts=tuple(hosts)).to_json())
+    ran = samebox(tmp_path, "run", str(SMOKE), "--inventory", str(file), "--plain")
+    assert ran.returncode == 1
+    assert "broker-1" in ran.stderr
+    assert f"{hosts[0].ssh.address}:1" in ran.stderr
+    assert "Traceback" not in ran.stderr
     assert not (tmp_path / "results").exists()
 
 
