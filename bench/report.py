@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -108,20 +109,18 @@ def require_spark() -> Path:
 
 
 def _run(command: list[str], environment: dict[str, str], on_line: Callable[[str], None]) -> None:
-    process = subprocess.Popen(
+    # a session of its own: Ctrl-C reaches this process only, which then ends Spark's whole group
+    with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    )
-    tail: list[str] = []
-    try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            tail = [*tail[-39:], line.rstrip()]
-            on_line(line.rstrip())
-        status = process.wait()
-    except BaseException:
-        # its own session: Ctrl-C reaches this process only, which then ends Spark's whole group
-        os.killpg(process.pid, 15)
-        process.wait()
-        raise
+    ) as process:
+        tail: list[str] = []
+        try:
+            for line in process.stdout or ():
+                tail = [*tail[-39:], line.rstrip()]
+                on_line(line.rstrip())
+            status = process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGTERM)
+            raise
     if status != 0:
         raise SameboxError(f"the report job failed (exit {status}); its last lines:\n" + "\n".join(tail))
