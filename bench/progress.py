@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -93,11 +94,17 @@ def clock_text(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
+def _to_stderr(line: str) -> None:
+    """A reader that went away (a closed terminal, a pipe that ended) must not cut a teardown short."""
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
+
+
 class PlainReporter:
     """One line a step, for logs and pipes."""
 
     def __init__(self, write: Callable[[str], None] | None = None) -> None:
-        self._write = write or (lambda line: print(line, file=sys.stderr, flush=True))
+        self._write = write or _to_stderr
         self._ledger = Ledger()
 
     def plan(self, steps: Sequence[Step]) -> None:
@@ -160,16 +167,21 @@ class TerminalReporter:
         self._refresh(f"{self._title}: {text}" if text else self._title)
 
     def notice(self, text: str) -> None:
-        self._console.print(f"  {text}", highlight=False, markup=False)
+        self._print(f"  {text}")
 
     def close(self) -> None:
         self._finish_line()
-        self._bar.stop()
+        with suppress(OSError):
+            self._bar.stop()
+
+    def _print(self, line: str) -> None:
+        with suppress(OSError):  # a closed terminal must not cut a teardown short
+            self._console.print(line, highlight=False, markup=False)
 
     def _finish_line(self) -> None:
         if self._title:
             took = time.monotonic() - self._began_s
-            self._console.print(f"  {self._title:<64} {took:6.1f} s", highlight=False, markup=False)
+            self._print(f"  {self._title:<64} {took:6.1f} s")
             self._title = ""
 
     def _refresh(self, description: str) -> None:
@@ -177,7 +189,9 @@ class TerminalReporter:
             return
         place = f"{self._ledger.done}/{len(self._ledger.steps)}"
         left = clock_text(self._ledger.left_s())
-        self._bar.update(self._task, description=description, completed=self._ledger.share(), place=place, left=left)
+        share = self._ledger.share()
+        with suppress(OSError):
+            self._bar.update(self._task, description=description, completed=share, place=place, left=left)
 
 
 def reporter_for(console: Console, *, plain: bool) -> Reporter:

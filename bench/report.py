@@ -12,11 +12,14 @@ import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.results import Results
 from provisioning.errors import MissingRequirement, SameboxError
+
+END_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def read_verdicts(results: Results) -> Verdicts:
         not_met=tuple(
             f"{e['trial']}: {e['check']}: {e['sentence']}"
             for e in checks
-            if e["axis"] == "outcome" and e["verdict"] != "met"
+            if e["axis"] == "outcome" and e["verdict"] == "not met"
         ),
     )
 
@@ -120,7 +123,17 @@ def _run(command: list[str], environment: dict[str, str], on_line: Callable[[str
                 on_line(line.rstrip())
             status = process.wait()
         except BaseException:
-            os.killpg(process.pid, signal.SIGTERM)
+            _end_group(process)
             raise
     if status != 0:
         raise SameboxError(f"the report job failed (exit {status}); its last lines:\n" + "\n".join(tail))
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
+    """Ends Spark and its Python workers, gently, then for good."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(END_TIMEOUT_S)
+            return

@@ -73,13 +73,16 @@ class Results:
         if self.root.exists():
             raise InvalidInput(
                 f"{self.root} exists already, and results are written once.",
-                next_step=f"`samebox resume {self.root}` continues it; `--again` keeps it under its date and starts anew.",
+                next_step="--again keeps it under its date and starts anew; `samebox resume` continues it on the same testbed.",
             )
-        (self.root / "trials").mkdir(parents=True)
-        shutil.copyfile(campaign_file, self.campaign_file)
+        aside = Results(self.root.with_name(f".{self.root.name}.partial"))
+        shutil.rmtree(aside.root, ignore_errors=True)
+        (aside.root / "trials").mkdir(parents=True)
+        shutil.copyfile(campaign_file, aside.campaign_file)
         for host, document in vetting.items():
-            write_json(self.root / "vetting" / f"{host}.json", document)
-        write_json(self.manifest_file, manifest)
+            write_json(aside.root / "vetting" / f"{host}.json", document)
+        write_json(aside.manifest_file, manifest)
+        aside.root.rename(self.root)
 
     def begin_trial(self, trial: str) -> Path:
         """An empty folder for a trial's files; what an interrupted attempt left there is removed."""

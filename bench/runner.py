@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,11 +16,11 @@ from bench.progress import Reporter, Step
 from bench.results import Results
 from bench.space import check_space
 from bench.systems import SYSTEMS
-from bench.trial import Bench, run_trial, steps_of
+from bench.trial import Bench, plan_of, run_trial, steps_of
 from bench.vetted import Vetted
-from provisioning import daemons, facts
+from provisioning import facts
 from provisioning.errors import InvalidInput, MissingRequirement
-from provisioning.host import Host
+from provisioning.host import Host, on_all
 from provisioning.inventory import Inventory
 from provisioning.software.client_environment import deploy_client
 from provisioning.software.store import Store
@@ -60,7 +61,7 @@ def run_campaign(
 ) -> None:
     """Runs every trial that `results` doesn't have yet, in the planned order.
 
-    1. connect to every host, read its facts, refuse too little disk
+    1. connect to every host, read its facts; refuse too little disk, too old a Java, settings that a system can't have
     2. software and the client's Python onto the hosts, where missing
     3. write the manifest, unless an earlier run of the same campaign on the same hosts did
     4. run the trials; each is whole on disk before the next begins
@@ -72,16 +73,22 @@ def run_campaign(
         found = facts.read_facts(hosts)
         _require_java(hosts, found)
         check_space(prepared.trials, [host for host in hosts if host.record.role == "broker"])
-        reporter.step(SOFTWARE_STEP.title)
         store = Store(cache_dir(), tarballs=tarballs, notice=reporter.detail)
+        for spec in prepared.trials:
+            deployment = SYSTEMS[spec.system].deployment(hosts, store)
+            deployment.intended_settings(plan_of(spec, prepared.campaign, prepared.profile))
+        reporter.step(SOFTWARE_STEP.title)
         clients = [host for host in hosts if host.record.role == "client"]
         pythons = deploy_client(clients, cache_dir(), reporter.detail)
         for name in prepared.campaign.systems:
             SYSTEMS[name].deployment(hosts, store).install()
         boot_ids = {name: each.boot_id for name, each in found.items()}
         bench = Bench(inventory, tuple(hosts), store, pythons, boot_ids, prepared.profile)
+        software = {
+            name: {"version": store.version(name), "sha256": store.digest(name)} for name in prepared.campaign.systems
+        }
         if results.manifest_file.exists():
-            _refuse_unlike(results, prepared, inventory)
+            _refuse_unlike(results, prepared, inventory, software)
         else:
             document = manifest_of(
                 prepared.campaign,
@@ -90,10 +97,7 @@ def run_campaign(
                 checkout=CHECKOUT,
                 inventory=inventory,
                 facts={name: dataclasses.asdict(each) for name, each in found.items()},
-                software={
-                    name: {"version": store.version(name), "sha256": store.digest(name)}
-                    for name in prepared.campaign.systems
-                },
+                software=software,
                 durability_table={
                     name: {str(level): SYSTEMS[name].durability[level] for level in prepared.campaign.durability}
                     for name in prepared.campaign.systems
@@ -104,8 +108,6 @@ def run_campaign(
                 repeat=repeat,
             )
             results.begin(document, vetting.documents, prepared.campaign_file)
-        # also after a crash: what an earlier run left on these hosts must be gone when this one ends
-        stack.callback(daemons.stop_everything, hosts)
         _run_trials(prepared, bench, results, reporter)
 
 
@@ -135,6 +137,9 @@ def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Re
         planned = len(steps_of(spec))
         folder = results.begin_trial(spec.trial)
         document = run_trial(spec, prepared.campaign, bench, reporter, folder)
+        if document["abort"] is not None:
+            # a host that is gone for good would end every trial to come; this one is repeated by `samebox resume`
+            on_all("looking after a trial that ended early", bench.hosts, lambda host: host.run("true"))
         results.finish_trial(spec.trial, document)
         reporter.skip(planned - len(document["steps"]))
 
@@ -148,13 +153,21 @@ def steps_to_run(prepared: Prepared, finished: Sequence[str]) -> list[Step]:
     return steps
 
 
-def _refuse_unlike(results: Results, prepared: Prepared, inventory: Inventory) -> None:
+def _refuse_unlike(
+    results: Results, prepared: Prepared, inventory: Inventory, software: Mapping[str, Mapping[str, str]]
+) -> None:
     """A campaign is continued on the hosts and with the file that it began with, or not at all."""
     manifest = results.manifest()
-    if [trial.to_json() for trial in prepared.trials] != manifest["order"]:
+    if software != manifest["software"]:
+        raise InvalidInput(
+            f"{results.root} began with other software: {manifest['software']}, and this is {software}.",
+            next_step="Give the same --software as then, or start anew with `samebox run CAMPAIGN --again`.",
+        )
+    as_begun = json.loads(json.dumps(dataclasses.asdict(prepared.campaign)))
+    if as_begun != manifest["definition"]:
         raise InvalidInput(
             f"{prepared.campaign_file} no longer describes the trials of {results.root}.",
-            next_step="Restore the campaign file, or start anew with `samebox run --again`.",
+            next_step="Results are written once: start anew with `samebox run CAMPAIGN --again`, which keeps them under their date.",
         )
     began = {host["name"]: host["instance_id"] for host in manifest["testbed"]["hosts"]}
     now = {host.name: host.instance_id for host in inventory.hosts}
@@ -162,5 +175,5 @@ def _refuse_unlike(results: Results, prepared: Prepared, inventory: Inventory) -
         changed = ", ".join(sorted(name for name in began | now if began.get(name) != now.get(name)))
         raise InvalidInput(
             f"{results.root} began on other hosts ({changed} differ), and a campaign's blocks are compared on the same boxes.",
-            next_step="Start anew with `samebox run --again`; the finished trials are kept.",
+            next_step="Start anew with `samebox run CAMPAIGN --again`; the finished trials are kept under their date.",
         )

@@ -89,7 +89,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
                 )
                 log.observations["reset"] = cleaned.as_observation()
             with log.step("start"):
-                intended = _start(deployment, spec, campaign, bench)
+                intended = _start(deployment, spec, campaign, bench, log)
             with log.step("settings"):
                 settings = _read_back(deployment, intended)
                 started = deployment.daemons()
@@ -102,23 +102,28 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
     finally:
         # also after Ctrl-C: a cluster left running would disturb whatever comes next
         with log.step("stop"):
-            telemetry.stop()
+            quietly(log, telemetry.stop)
             quietly(log, lambda: daemons.stop_everything(bench.hosts))
     with log.step("collect"):
         rows = _collect(deployment, telemetry, load, bench, folder, log)
     return _document(spec, campaign, bench, deployment, log, load, settings, rows)
 
 
-def _start(deployment: Deployment, spec: TrialSpec, campaign: Campaign, bench: Bench) -> Settings:
-    plan = Plan(
+def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:
+    """What a trial asks of its deployment."""
+    return Plan(
         durability=DURABILITY_LEVELS[spec.durability],
         topic=Topic(TOPIC, spec.workload.partitions),
         probe=Topic(PROBE_TOPIC, 1),
-        memory=bench.profile.memory.get(spec.system, {}),
+        memory=profile.memory.get(spec.system, {}),
         overrides=campaign.settings.get(spec.system, {}),
     )
+
+
+def _start(deployment: Deployment, spec: TrialSpec, campaign: Campaign, bench: Bench, log: TrialLog) -> Settings:
     deployment.install()
-    intended = deployment.configure(plan)
+    intended = deployment.configure(plan_of(spec, campaign, bench.profile))
+    log.configured = True
     deployment.start()
     deployment.create_topics()
     return intended
@@ -138,6 +143,7 @@ def _load(
 ) -> LoadResult:
     endpoints = deployment.endpoints()
     telemetry.start()
+    log.sampled = True
     result = run_load(
         LoadSpec(
             workload=spec.workload,
@@ -201,15 +207,24 @@ def _collect(
     for kind in rows:
         (folder / kind).mkdir(parents=True, exist_ok=True)
 
+    lost = {log.abort["host"]} if log.abort is not None and log.abort["rule"] == "host-lost" else set()
+
     def records() -> None:
         if load is not None:
-            collect_records(load, bench.with_role("client"), folder)
+            # as counted by the writers, also if not all of it can be fetched: the difference must show
             rows.update(produced=load.produced_rows, consumed=load.consumed_rows)
+            collect_records(load, [host for host in bench.with_role("client") if host.name not in lost], folder)
 
     def samples() -> None:
-        rows["hosts"] = telemetry.write(folder / "hosts")
+        # never those of the trial before
+        if log.sampled:
+            rows["hosts"] = telemetry.write(folder / "hosts", lost=lost)
 
-    for action in (records, samples, lambda: deployment.collect_logs(folder / "logs")):
+    def logs() -> None:
+        if log.configured:
+            deployment.collect_logs(folder / "logs")
+
+    for action in (records, samples, logs):
         quietly(log, action)
     return rows
 

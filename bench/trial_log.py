@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +22,8 @@ class TrialLog:
     steps: list[dict[str, Any]] = field(default_factory=list)
     observations: dict[str, Any] = field(default_factory=dict)
     abort: dict[str, Any] | None = None
+    configured: bool = False
+    sampled: bool = False
     now_ns: Callable[[], int] = time.time_ns
 
     @contextmanager
@@ -47,21 +49,26 @@ def failures_end(log: TrialLog) -> Iterator[None]:
     """Turns a failure of the kit, a host or a deployment into the trial's reason to have ended."""
     try:
         yield
-    except (HostsFailed, HostError) as error:
-        lost = _lost_host(error)
-        if lost is None:
-            log.end("deployment-failed", "validity", str(error))
-        else:
-            log.end("host-lost", "validity", str(error), lost)
-    except DeploymentError as error:
-        log.end("deployment-failed", "validity", str(error))
     except SameboxError as error:
-        log.end("kit-failed", "validity", str(error))
+        lost = _lost_host(error)
+        if lost is not None:
+            rule = "host-lost"
+        elif isinstance(error, DeploymentError | HostsFailed | HostError):
+            rule = "deployment-failed"
+        else:
+            rule = "kit-failed"
+        reason = f"{error} {error.next_step}".rstrip()
+        log.end(rule, "validity", reason, lost)
 
 
-def _lost_host(error: HostsFailed | HostError) -> str | None:
-    errors: Sequence[BaseException] = list(error.errors.values()) if isinstance(error, HostsFailed) else [error]
-    return next((each.host for each in errors if isinstance(each, HostUnreachable)), None)
+def _lost_host(error: BaseException | None) -> str | None:
+    """The host that can't be reached any more, if that is behind the error."""
+    if error is None:
+        return None
+    if isinstance(error, HostUnreachable):
+        return error.host
+    inner = list(error.errors.values()) if isinstance(error, HostsFailed) else [error.__cause__]
+    return next((host for host in map(_lost_host, inner) if host is not None), None)
 
 
 def quietly(log: TrialLog, action: Callable[[], object]) -> None:

@@ -15,29 +15,37 @@ java_ok() { java -XX:-UsePerfData -version 2>&1 | sed -n 's/.*version "\([0-9]*\
 find_sshd() { PATH="$PATH:/usr/sbin:/usr/local/sbin" command -v sshd >/dev/null; }
 
 python=
-for candidate in python3.11 python3; do
-  if python_ok "$candidate"; then python=$candidate; break; fi
-done
 missing=()
-[ -n "$python" ] || missing+=(python3.11 python3.11-venv)
-find_sshd || missing+=(openssh-server)
-command -v ssh-keygen >/dev/null || missing+=(openssh-client)
-{ java_ok && command -v jcmd >/dev/null; } || missing+=(openjdk-17-jdk-headless)
-command -v mvn >/dev/null || missing+=(maven)
+look() { # sets python and missing
+  python=
+  missing=()
+  local candidate
+  for candidate in python3.11 python3; do
+    if python_ok "$candidate"; then python=$candidate; break; fi
+  done
+  [ -n "$python" ] || missing+=(python3.11 python3.11-venv)
+  find_sshd || missing+=(openssh-server)
+  command -v ssh-keygen >/dev/null || missing+=(openssh-client)
+  { java_ok && command -v jcmd >/dev/null; } || missing+=(openjdk-17-jdk-headless)
+  command -v mvn >/dev/null || missing+=(maven)
+}
+look
 
 # --- system packages ------------------------------------------------------------------------------------------------
 # Debian starts a daemon when its package is installed. samebox runs its own sshd processes on loopback addresses and wants
 # none on port 22, so for the time of the installation policy-rc.d forbids every start, and the unit is left disabled.
 install_packages() {
-  local policy=/usr/sbin/policy-rc.d kept='' had_ssh_unit=no
+  local policy=/usr/sbin/policy-rc.d had_ssh_unit=no
+  local kept=$policy.samebox-kept
   [ -e /lib/systemd/system/ssh.service ] && had_ssh_unit=yes
-  if $as_root test -e $policy; then kept=$policy.samebox-kept; $as_root mv $policy $kept; fi
-  restore() { if [ -n "$kept" ]; then $as_root mv "$kept" $policy; else $as_root rm -f $policy; fi; }
+  # one that is kept already is the user's; what stands in its place was left by an installation that was killed
+  if [ -e $policy ] && [ ! -e $kept ]; then $as_root mv $policy $kept || return 1; fi
+  restore() { if [ -e "$kept" ]; then $as_root mv "$kept" "$policy"; else $as_root rm -f "$policy"; fi; }
   trap restore EXIT
-  printf '#!/bin/sh\nexit 101\n' | $as_root tee $policy >/dev/null
-  $as_root chmod 755 $policy
-  $as_root apt-get update -qq
-  $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+  printf '#!/bin/sh\nexit 101\n' | $as_root tee $policy >/dev/null || return 1
+  $as_root chmod 755 $policy || return 1
+  $as_root apt-get update -qq || return 1
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2 || return 1
   if [ $had_ssh_unit = no ] && [ -e /lib/systemd/system/ssh.service ]; then
     $as_root deb-systemd-helper disable ssh.service ssh.socket >/dev/null 2>&1 || true
   fi
@@ -46,25 +54,24 @@ install_packages() {
 }
 
 if [ ${#missing[@]} -gt 0 ]; then
-  by_hand="sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}"
+  install="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
   command -v apt-get >/dev/null || fail "missing: ${missing[*]} (Debian's names). Install them with your system's package manager, then run this again."
   as_root=
   if [ "$(id -u)" -ne 0 ]; then
     as_root=sudo
-    sudo -n true 2>/dev/null || fail "missing system packages, and no root here. Type this, then run the same command again (the ssh server need not run: 'sudo systemctl disable --now ssh'):
-  $by_hand"
+    sudo -n true 2>/dev/null || fail "missing system packages, and no root here. Have root type this, then run the same command again
+(the ssh server need not run: systemctl disable --now ssh):
+  $install"
   fi
   say "installing system packages: ${missing[*]} (no daemon is started)"
-  install_packages "${missing[@]}" || fail "apt-get could not install them. Try by hand:
-  $by_hand"
-  for candidate in python3.11 python3; do
-    if python_ok "$candidate"; then python=$candidate; break; fi
-  done
-  [ -n "$python" ] || fail "Python 3.11 with venv is needed and was not found after the installation; on Debian 12: sudo apt-get install python3.11 python3.11-venv"
+  install_packages "${missing[@]}" || fail "apt-get could not install them; its message is above. By hand, as root:
+  $install"
+  look
+  [ ${#missing[@]} -eq 0 ] || fail "still missing after the installation: ${missing[*]}. If an older one comes first on the PATH (as java may), put the newer first."
 fi
 
 # --- Python environment, exactly as locked --------------------------------------------------------------------------
-wanted=$(cat requirements.lock pyproject.toml | sha256sum | cut -d' ' -f1)
+wanted=$({ pwd; "$python" -VV; cat requirements.lock pyproject.toml; } | sha256sum | cut -d' ' -f1)
 if [ "$(cat .venv/.installed 2>/dev/null)" != "$wanted" ]; then
   say "installing the locked Python packages into .venv (a few minutes the first time)"
   "$python" -m venv --clear .venv

@@ -7,13 +7,16 @@ so that `stop_everything` ends whatever any system has started, also in another 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from provisioning.agents import ANSWER_TIMEOUT_S, ask, program
-from provisioning.errors import DeploymentError, HostError
+from provisioning.errors import DeploymentError, HostError, HostsFailed
 from provisioning.host import Host, on_all
+
+T = TypeVar("T")
 
 AGENT = program("daemon_agent.py")
 GRACE_S = 20.0
@@ -113,14 +116,35 @@ def stop(
 
 
 def stop_everything(hosts: Sequence[Host], *, grace_s: float = GRACE_S) -> dict[str, tuple[str, ...]]:
-    """Ends every daemon of every system on the hosts, tier by tier from the highest: host -> those that had to be killed."""
+    """Ends every daemon of every system on the hosts, tier by tier from the highest: host -> those that had to be killed.
+
+    A host that can't be reached doesn't keep the others' daemons alive: they are ended first, then HostsFailed is raised.
+    """
     killed: dict[str, tuple[str, ...]] = {host.name: () for host in hosts}
-    tiers = on_all("looking for daemons", hosts, _tiers)
+    failures: dict[str, BaseException] = {}
+
+    def on_those_left(action: str, some: Sequence[Host], work: Callable[[Host], T]) -> dict[str, T]:
+        outcomes = on_all(
+            action, [host for host in some if host.name not in failures], lambda host: _attempt(work, host)
+        )
+        failures.update({name: each for name, each in outcomes.items() if isinstance(each, HostError)})
+        return {name: each for name, each in outcomes.items() if not isinstance(each, HostError)}
+
+    tiers = on_those_left("looking for daemons", hosts, _tiers)
     for tier in sorted({tier for found in tiers.values() for tier in found}, reverse=True):
-        concerned = [host for host in hosts if tier in tiers[host.name]]
-        ended = on_all("stopping daemons", concerned, lambda host, tier=tier: stop(host, tier=tier, grace_s=grace_s))  # type: ignore[misc]
+        concerned = [host for host in hosts if tier in tiers.get(host.name, ())]
+        ended = on_those_left("stopping daemons", concerned, partial(stop, tier=tier, grace_s=grace_s))
         killed = {name: names + ended.get(name, ()) for name, names in killed.items()}
+    if failures:
+        raise HostsFailed("stopping daemons", failures)
     return killed
+
+
+def _attempt(work: Callable[[Host], T], host: Host) -> T | HostError:
+    try:
+        return work(host)
+    except HostError as error:
+        return error
 
 
 def _tiers(host: Host) -> set[int]:

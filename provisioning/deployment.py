@@ -91,6 +91,12 @@ class Deployment(Protocol):
     def install(self) -> None:
         """Puts the software on every broker and metadata host where it is missing."""
 
+    def intended_settings(self, plan: Plan) -> Settings:
+        """What `configure` would write, rendered and not written: a plan that can't be is refused before anything runs.
+
+        Raises UnsupportedDurability, DeploymentError (too few hosts) or InvalidInput (an unknown component in the overrides).
+        """
+
     def configure(self, plan: Plan) -> Settings:
         """Renders whole files for `plan` onto the hosts and returns the intended settings. Raises UnsupportedDurability."""
 

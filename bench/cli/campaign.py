@@ -87,10 +87,10 @@ def run(
     """Run a campaign on a testbed that is up, and report. Exits 2 if a trial is invalid."""
     require_spark()
     campaign = load_campaign(campaign_file)
-    results = _fresh(Results(RESULTS / campaign.name), again=again)
     with exclusive(TESTBED_STATE):
         inventory = inventory_of(inventory_file)
         prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
+        results = _fresh(Results(RESULTS / campaign.name), again=again)
         repeat = [f"samebox run {shown(campaign_file)}"]
         with _reporter(plain, [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]) as reporter:
             vetting = _vetted(inventory, reporter)
@@ -174,10 +174,10 @@ def whole_campaign(
     require_spark()
     campaign = load_campaign(campaign_file)
     prepared = prepare(campaign, campaign_file, testbed)
-    results = _fresh(Results(RESULTS / campaign.name), again=again)
     repeat = [f"samebox campaign {testbed} {shown(campaign_file)}"]
     first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
     with exclusive(TESTBED_STATE):
+        results = _fresh(Results(RESULTS / campaign.name), again=again)
         local = local_testbed()
         steps = [first, VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP, last]
         with _reporter(plain, steps) as reporter:
@@ -226,7 +226,8 @@ def _fresh(results: Results, *, again: bool) -> Results:
     elif results.root.exists():
         raise InvalidInput(
             f"{shown(results.root)} exists already, and results are written once.",
-            next_step=f"`samebox resume {shown(results.root)}` continues it; --again keeps it under its date and starts anew.",
+            next_step=f"--again keeps it under its date and starts anew; `samebox resume {shown(results.root)}` continues it "
+            "if its testbed is still up.",
         )
     return results
 
@@ -243,7 +244,7 @@ def _vetted(inventory: Inventory, reporter: Reporter) -> Vetted:
     if kept.rejected:
         raise SameboxError(
             f"vetting rejected {', '.join(kept.rejected)}.",
-            next_step="Let a busy machine come to rest and try again, or replace them: `samebox vet --replace`.",
+            next_step="Let a busy machine come to rest and try again. By hand: `samebox up`, then `samebox vet --replace`.",
         )
     return kept
 

@@ -46,7 +46,8 @@ for command in (
 def main() -> None:
     """Runs the command line and exits."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup asked for it to be ignored
+            signal.signal(number, _interrupt)
     console = Console(stderr=True, highlight=False)
     try:
         sys.exit(samebox.main(standalone_mode=False) or OK)
@@ -60,6 +61,12 @@ def main() -> None:
         console.print(f"[bold red]error:[/] {_plain(str(error))}", soft_wrap=True)
         if error.next_step:
             console.print(f"[bold]next:[/]  {_plain(error.next_step)}", soft_wrap=True)
+        sys.exit(ERROR)
+    except OSError as error:
+        console.print(f"[bold red]error:[/] {_plain(str(error))}", soft_wrap=True)
+        console.print(
+            "[bold]next:[/]  Free some space or mend the permissions there, then type the same command again."
+        )
         sys.exit(ERROR)
     except (KeyboardInterrupt, click.Abort):
         console.print("interrupted.")

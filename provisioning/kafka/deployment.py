@@ -45,7 +45,23 @@ class KafkaDeployment:
     def install(self) -> None:
         self._libs = self._store.deploy(self.system, self._hosts()) + LIBS
 
+    def intended_settings(self, plan: Plan) -> Settings:
+        return self._render(plan)[1]
+
     def configure(self, plan: Plan) -> Settings:
+        rendered, intended = self._render(plan)
+        by_host = {node.host.name: node for node in self._nodes}
+        on_all(
+            "kafka: writing configuration",
+            self._hosts(),
+            lambda host: place(host, rendered[by_host[host.name]], emptied=[by_host[host.name].log_path]),
+        )
+        self._plan = plan
+        self._topic_settings = intended["topic"]
+        return intended
+
+    def _render(self, plan: Plan) -> tuple[dict[layout.Node, dict[str, str]], dict[str, dict[str, str]]]:
+        """Every node's files (path -> content), and the settings in them."""
         level = level_settings(plan.durability)
         rendered = {node: layout.files(node, self._nodes, plan) for node in self._nodes}
         intended: dict[str, dict[str, str]] = {}
@@ -57,15 +73,7 @@ class KafkaDeployment:
             "replication.factor": str(layout.replicas(self._nodes)),
         }
         check_overrides(plan, intended.keys() - {"topic/layout"})
-        by_host = {node.host.name: node for node in self._nodes}
-        on_all(
-            "kafka: writing configuration",
-            self._hosts(),
-            lambda host: place(host, rendered[by_host[host.name]], emptied=[by_host[host.name].log_path]),
-        )
-        self._plan = plan
-        self._topic_settings = intended["topic"]
-        return intended
+        return rendered, intended
 
     def start(self) -> None:
         self._planned()
@@ -82,9 +90,8 @@ class KafkaDeployment:
 
     def create_topics(self) -> None:
         plan = self._planned()
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            for done in [pool.submit(self._create_topic, topic) for topic in (plan.topic, plan.probe)]:
-                done.result()
+        for topic in (plan.topic, plan.probe):
+            self._create_topic(topic)
 
     def _create_topic(self, topic: Topic) -> None:
         create = ["--create", "--if-not-exists", "--topic", topic.name, "--partitions", str(topic.partitions)]

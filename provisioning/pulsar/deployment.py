@@ -47,7 +47,24 @@ class PulsarDeployment:
     def install(self) -> None:
         self._libs = self._store.deploy(self.system, self._layout.hosts) + LIBS
 
+    def intended_settings(self, plan: Plan) -> Settings:
+        return self._render(plan)[1]
+
     def configure(self, plan: Plan) -> Settings:
+        rendered, intended = self._render(plan)
+        on_all(
+            "pulsar: writing configuration",
+            self._layout.hosts,
+            lambda host: place(
+                host, rendered[host.name], emptied=[process.log_path for process in self._layout.on(host)]
+            ),
+        )
+        self._plan = plan
+        self._intended = intended
+        return intended
+
+    def _render(self, plan: Plan) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+        """Every host's files (path -> content), and the settings in them."""
         level = level_settings(plan.durability)
         if len(self._layout.bookies) < level.ensemble:
             raise DeploymentError(
@@ -70,16 +87,7 @@ class PulsarDeployment:
         }
         intended["topic/layout"] = {"partitions": str(plan.topic.partitions)}
         check_overrides(plan, intended.keys() - {"topic/layout", "ledgers"})
-        on_all(
-            "pulsar: writing configuration",
-            self._layout.hosts,
-            lambda host: place(
-                host, rendered[host.name], emptied=[process.log_path for process in self._layout.on(host)]
-            ),
-        )
-        self._plan = plan
-        self._intended = intended
-        return intended
+        return rendered, intended
 
     def start(self) -> None:
         self._planned()
