@@ -144,6 +144,17 @@ def test_a_host_that_refuses_ssh_is_named(tmp_path: Path, local_testbed: Invento
     assert not (tmp_path / "results").exists()
 
 
+def test_settings_a_system_cannot_have_are_refused(tmp_path: Path) -> None:
+    """A misspelt component is refused with the valid ones before any software is sent."""
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(f'{SMOKE.read_text()}\n[settings.kafka.brokr]\n"num.io.threads" = "4"\n')
+    ran = samebox(tmp_path, "campaign", "local", str(wrong), "--plain")
+    assert ran.returncode == 1
+    assert "brokr" in ran.stderr
+    assert "broker" in ran.stderr.replace("brokr", "")
+    assert not (tmp_path / "results").exists()
+
+
 def test_too_little_disk_is_refused_before_anything_starts(tmp_path: Path) -> None:
     """A campaign that would fill the disk is refused with the sum, and its testbed is gone again."""
     greedy = tmp_path / "greedy.toml"

@@ -9,7 +9,7 @@ import pytest
 
 from provisioning import daemons
 from provisioning.agents import command
-from provisioning.errors import DeploymentError, HostError
+from provisioning.errors import DeploymentError, HostError, HostsFailed, HostUnreachable
 from provisioning.host import ScriptedHost
 from provisioning.inventory import HostRecord, SshAddress
 
@@ -69,6 +69,17 @@ def test_stop_everything_goes_tier_by_tier_from_the_top() -> None:
     other = host({tiers: {"tiers": [0]}, stop_request(tier=0): ended}, "metadata-1")
     assert daemons.stop_everything([one, other]) == {"broker-1": ("broker",), "metadata-1": ()}
     assert one.asked == [command(json.loads(each)) for each in (tiers, stop_request(tier=2), stop_request(tier=0))]
+
+
+def test_a_host_that_is_gone_keeps_no_other_alive() -> None:
+    """The daemons of the hosts that answer are ended before the one that doesn't is complained of."""
+    tiers = '{"verb": "tiers", "run_dir": "/r/run"}'
+    well = host({tiers: {"tiers": [0]}, stop_request(tier=0): {"stopped": ["broker"], "killed": [], "left": {}}})
+    gone = host({}, "broker-2")
+    gone.answers = {command(json.loads(tiers)): HostUnreachable("broker-2", "connection refused")}
+    with pytest.raises(HostsFailed, match="broker-2: connection refused"):
+        daemons.stop_everything([well, gone])
+    assert well.asked[-1] == command(json.loads(stop_request(tier=0)))
 
 
 def await_request(slice_s: float, probes: list[Any]) -> str:
