@@ -17,7 +17,8 @@ CAMPAIGN = Path(__file__).resolve().parents[2] / "campaigns" / "smoke.toml"
 @pytest.fixture
 def log() -> TrialLog:
     """The log of a trial that has just begun."""
-    return TrialLog(order_of(load_campaign(CAMPAIGN))[0], PlainReporter([].append))
+    lines: list[str] = []
+    return TrialLog(order_of(load_campaign(CAMPAIGN))[0], PlainReporter(lines.append))
 
 
 def wrapped() -> DeploymentError:
