@@ -20,7 +20,7 @@ from provisioning import daemons, facts
 from provisioning.clocks import ClockBound, clock_bounds
 from provisioning.deployment import DURABILITY_LEVELS, DaemonState, Deployment, Plan, SoftwareStore, Topic
 from provisioning.errors import DeploymentError, HostError, HostsFailed
-from provisioning.host import Host
+from provisioning.host import Host, on_all
 from provisioning.inventory import Inventory
 from provisioning.page_caches import DropCaches, drop_page_caches
 from provisioning.reset import reset
@@ -142,6 +142,8 @@ def _load(
     spec: TrialSpec, campaign: Campaign, bench: Bench, deployment: Deployment, telemetry: Telemetry, log: TrialLog
 ) -> LoadResult:
     endpoints = deployment.endpoints()
+    # what a load that was cut off left there must not fill the client's disk
+    on_all("clearing old records", bench.with_role("client"), lambda host: host.run(f"rm -rf {host.record.root}/load"))
     telemetry.start()
     log.sampled = True
     result = run_load(
