@@ -133,7 +133,7 @@ def test_a_sampler_that_was_killed_is_told_and_its_samples_kept(hosts: dict[str,
     telemetry = Telemetry([host], {"broker-3": "one"})
     telemetry.start()
     host.run(
-        f"ps -eo pid,args | awk '/sampler.sampler/ && index($0, "{host.record.root}/") && !/awk/ {{print $1}}' | xargs kill -9",
+        f"ps -eo pid,args | awk '/sampler.sampler/ && index($0, \"{host.record.root}/\") && !/awk/ {{print $1}}' | xargs kill -9",
         check=False,
     )
     with pytest.raises(HostsFailed, match="broker-3"):
