@@ -13,9 +13,3 @@ TESTBED_STATE = STATE / "testbed"
 VETTING_STATE = STATE / "vetting.json"
 SCRATCH = STATE / "scratch"
 RESULTS = HOME / "results"
-
-
-def cache_dir() -> Path:
-    """The user's cache for samebox: software resolved once, shared by all checkouts."""
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "samebox"

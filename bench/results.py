@@ -68,13 +68,18 @@ class Results:
             raise InvalidInput(f"{self.manifest_file}: schema {manifest.get('schema')!r} is not {MANIFEST_SCHEMA}.")
         return manifest
 
-    def begin(self, manifest: Mapping[str, Any], vetting: Mapping[str, Mapping[str, Any]], campaign_file: Path) -> None:
-        """Makes the folder: campaign file, vetting, manifest, before the first trial. Raises InvalidInput if it exists."""
+    def require_new(self) -> None:
+        """Raises InvalidInput if the folder exists."""
         if self.root.exists():
             raise InvalidInput(
                 f"{self.root} exists already, and results are written once.",
-                next_step="--again keeps it under its date and starts anew; `samebox resume` continues it on the same testbed.",
+                next_step=f"--again keeps it under its date and starts anew; `samebox resume {self.root}` continues it "
+                "if its testbed is still up.",
             )
+
+    def begin(self, manifest: Mapping[str, Any], vetting: Mapping[str, Mapping[str, Any]], campaign_file: Path) -> None:
+        """Makes the folder: campaign file, vetting, manifest, before the first trial. Raises InvalidInput if it exists."""
+        self.require_new()
         aside = Results(self.root.with_name(f".{self.root.name}.partial"))
         shutil.rmtree(aside.root, ignore_errors=True)
         (aside.root / "trials").mkdir(parents=True)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.campaign import Campaign, TrialSpec, order_of
-from bench.checkout import CHECKOUT, cache_dir
+from bench.checkout import CHECKOUT
 from bench.manifest import manifest_of
 from bench.profile import Check, Profile, checks_for, load_profile
 from bench.progress import Reporter, Step
@@ -23,6 +23,7 @@ from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.host import Host, on_all
 from provisioning.inventory import Inventory
 from provisioning.software.client_environment import deploy_client
+from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
 from provisioning.ssh import connect
 
@@ -73,13 +74,13 @@ def run_campaign(
         found = facts.read_facts(hosts)
         _require_java(hosts, found)
         check_space(prepared.trials, [host for host in hosts if host.record.role == "broker"])
-        store = Store(cache_dir(), tarballs=tarballs, notice=reporter.detail)
+        store = Store(user_cache(), tarballs=tarballs, notice=reporter.detail)
         for spec in prepared.trials:
             deployment = SYSTEMS[spec.system].deployment(hosts, store)
             deployment.intended_settings(plan_of(spec, prepared.campaign, prepared.profile))
         reporter.step(SOFTWARE_STEP.title)
         clients = [host for host in hosts if host.record.role == "client"]
-        pythons = deploy_client(clients, cache_dir(), reporter.detail)
+        pythons = deploy_client(clients, user_cache(), reporter.detail)
         for name in prepared.campaign.systems:
             SYSTEMS[name].deployment(hosts, store).install()
         boot_ids = {name: each.boot_id for name, each in found.items()}

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from provisioning.agents import ANSWER_TIMEOUT_S, ask, program
+from provisioning.deployment import DaemonState
 from provisioning.errors import DeploymentError, HostError, HostsFailed
 from provisioning.host import Host, on_all
 
@@ -82,6 +83,16 @@ def states(host: Host) -> dict[str, Found]:
     """Every daemon that was started on the host and not stopped: name -> what is found of it now."""
     answer = ask(host, AGENT, {"verb": "states", "run_dir": run_dir(host)})
     return {name: Found(**found) for name, found in answer["daemons"].items()}
+
+
+def expected_states(action: str, expected: Sequence[tuple[Host, str]]) -> tuple[DaemonState, ...]:
+    """What became of the daemons that should be running, (host, name) each; all hosts are asked at once."""
+    hosts = {host.name: host for host, _ in expected}
+    found = on_all(action, list(hosts.values()), states)
+    known = [(host.name, name, found[host.name].get(name, Found(None, None, False))) for host, name in expected]
+    return tuple(
+        DaemonState(host, name, each.pid, each.rss_peak_bytes, each.out_of_memory) for host, name, each in known
+    )
 
 
 def running(host: Host) -> dict[str, int]:

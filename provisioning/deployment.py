@@ -73,7 +73,7 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class DaemonState:
-    """One broker-side process as found: `pid` None = not running. `restarts` counts starts after the first."""
+    """One broker-side process as found: `pid` None = not running."""
 
     host: str
     daemon: str

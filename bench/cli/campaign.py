@@ -31,7 +31,7 @@ from bench.results import Results
 from bench.runner import REPORT_STEP, prepare, run_campaign, steps_to_run
 from bench.space import gibibytes, need_of
 from bench.vetted import Vetted, load_vetted, vetted
-from provisioning.errors import InvalidInput, SameboxError
+from provisioning.errors import SameboxError
 from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
 from provisioning.vetting import load_thresholds
@@ -223,12 +223,8 @@ def _fresh(results: Results, *, again: bool) -> Results:
         kept = results.set_aside()
         if kept is not None:
             console.print(f"An earlier run is kept as {shown(kept)}.", markup=False)
-    elif results.root.exists():
-        raise InvalidInput(
-            f"{shown(results.root)} exists already, and results are written once.",
-            next_step=f"--again keeps it under its date and starts anew; `samebox resume {shown(results.root)}` continues it "
-            "if its testbed is still up.",
-        )
+    else:
+        results.require_new()
     return results
 
 

@@ -16,8 +16,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.checkout import CHECKOUT, cache_dir
+from bench.checkout import CHECKOUT
 from bench.space import gibibytes
+from provisioning.software.maven import user_cache
 
 FREE_BYTES_NEEDED = 5 * 2**30
 
@@ -88,7 +89,7 @@ def _caches() -> Finding:
 
 
 def _cache_dir() -> Finding:
-    target = cache_dir()
+    target = user_cache()
     parent = next(folder for folder in (target, *target.parents) if folder.exists())
     return Finding(
         "user cache writable", os.access(parent, os.W_OK), str(target), "Set XDG_CACHE_HOME to a writable folder."

@@ -150,13 +150,8 @@ class KafkaDeployment:
         return [f"{each.topic}-{each.number}" for each in printed.partitions(output)]
 
     def daemons(self) -> Sequence[DaemonState]:
-        found = on_all("kafka: looking for daemons", self._hosts(), daemons.states)
-        gone = daemons.Found(None, None, False)
-        states = [(node, found[node.host.name].get(node.daemon, gone)) for node in self._nodes]
-        return [
-            DaemonState(node.host.name, node.daemon, state.pid, state.rss_peak_bytes, state.out_of_memory)
-            for node, state in states
-        ]
+        expected = [(node.host, node.daemon) for node in self._nodes]
+        return daemons.expected_states("kafka: looking for daemons", expected)
 
     def stop(self) -> None:
         # All at once: a combined node that outlives the controllers' quorum waits for it, up to five minutes.

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from provisioning import daemons
-from provisioning.daemons import Daemon, Found, Probe
+from provisioning.daemons import Daemon, Probe
 from provisioning.deployment import DaemonState, Endpoints, Plan, SoftwareStore
 from provisioning.errors import DeploymentError
 from provisioning.evidence import fetch_evidence
@@ -140,13 +140,8 @@ class PulsarDeployment:
         return [f"ledgers on {component}" for component in self._admin.lacking_bookies()]
 
     def daemons(self) -> Sequence[DaemonState]:
-        found = on_all("pulsar: looking for daemons", self._layout.hosts, daemons.states)
-        gone = Found(None, None, False)
-        states = [(each, found[each.host.name].get(each.daemon, gone)) for each in self._layout.processes]
-        return [
-            DaemonState(each.host.name, each.daemon, state.pid, state.rss_peak_bytes, state.out_of_memory)
-            for each, state in states
-        ]
+        expected = [(each.host, each.daemon) for each in self._layout.processes]
+        return daemons.expected_states("pulsar: looking for daemons", expected)
 
     def stop(self) -> None:
         for processes in (self._layout.brokers, self._layout.bookies, self._layout.zookeepers):

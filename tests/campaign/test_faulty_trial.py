@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from bench.campaign import load_campaign
-from bench.checkout import CHECKOUT, cache_dir
+from bench.checkout import CHECKOUT
 from bench.manifest import manifest_of
 from bench.progress import PlainReporter
 from bench.report import make_report
@@ -21,6 +21,7 @@ from provisioning import facts
 from provisioning.host import Host
 from provisioning.inventory import Inventory
 from provisioning.software.client_environment import deploy_client
+from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
 from provisioning.ssh import SshHost
 
@@ -84,8 +85,8 @@ def checks(
     bench = Bench(
         local_testbed,
         everyone,
-        Store(cache_dir()),
-        deploy_client([hosts["client-1"]], cache_dir(), print),
+        Store(user_cache()),
+        deploy_client([hosts["client-1"]], user_cache(), print),
         facts.boot_ids(everyone),
         prepared.profile,
         drop_caches=leave_the_caches,

@@ -12,12 +12,13 @@ import pytest
 from provisioning import daemons
 from provisioning.audit import look
 from provisioning.deployment import DURABILITY_LEVELS, Plan, Topic
-from provisioning.host import Host
+from provisioning.host import Host, on_all
 from provisioning.pulsar import PulsarDeployment
 from provisioning.settings import Drift, Settings, drift
 from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
 from provisioning.ssh import SshHost
+from provisioning.wiping import wipe
 
 pytestmark = pytest.mark.integration
 MESSAGES = 1000
@@ -32,19 +33,13 @@ class Cluster:
     brokers: tuple[Host, ...]
 
 
-def empty_data_directories(hosts: tuple[Host, ...]) -> None:
-    for host in hosts:
-        for data_dir in host.record.data_dirs:
-            host.run(f"find {data_dir.path} -mindepth 1 -delete")
-
-
 @pytest.fixture(scope="module")
 def cluster(hosts: dict[str, SshHost]) -> Iterator[Cluster]:
     """Nine processes at level 1; a bookie's key was changed behind the kit's back, one key of each kind of process is misspelt."""
     everyone = tuple(hosts.values())
     brokers = tuple(host for host in everyone if host.record.role == "broker")
     daemons.stop_everything(everyone)
-    empty_data_directories(brokers)
+    on_all("emptying data directories", brokers, wipe)
     deployment = PulsarDeployment(everyone, Store(user_cache()))
     deployment.install()
     misspelt = {
@@ -62,7 +57,7 @@ def cluster(hosts: dict[str, SshHost]) -> Iterator[Cluster]:
         yield Cluster(deployment, intended, brokers)
     finally:
         daemons.stop_everything(everyone)
-        empty_data_directories(brokers)
+        on_all("emptying data directories", brokers, wipe)
 
 
 def test_only_the_altered_and_the_misspelt_keys_drift(cluster: Cluster) -> None:
