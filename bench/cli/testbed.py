@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from provisioning.ssh import connect
 from provisioning.vetting import Thresholds, Vetting, load_thresholds, vet_and_replace
 from provisioning.vetting import vet as vet_hosts
 
+VETTING_COLUMNS = {"metric": 21, "measured": 9, "expected": 9, "deviation": 9, "rule": 7, "verdict": 10}
 MARKS = {"accept": "[green]accept[/]", "warn": "[yellow]warn[/]", "reject": "[bold red]reject[/]"}
 
 
@@ -104,22 +106,16 @@ def vet_testbed(
 
 
 def print_vetting(vetting: Vetting) -> None:
-    """The table of verdicts, then the caveats."""
-    table = Table(
-        "host", "disk", "metric", "measured", "expected", "deviation", "rule", "verdict", box=None, header_style="bold"
-    )
-    for row in vetting.rows():
-        table.add_row(
-            row.host,
-            row.device,
-            row.metric,
-            row.measured,
-            row.expected,
-            row.deviation,
-            row.rule,
-            MARKS.get(row.verdict, row.verdict),
-        )
-    Console(highlight=False).print(table)
+    """A table of verdicts for each disk and its hosts, then the caveats."""
+    out = Console(highlight=False)
+    for (hosts, device), rows in groupby(vetting.rows(), key=lambda row: (row.host, row.device)):
+        table = Table(box=None, header_style="bold", title=f"{hosts}: {device}", title_justify="left")
+        for heading, width in VETTING_COLUMNS.items():
+            table.add_column(heading, min_width=width)
+        for row in rows:
+            verdict = MARKS.get(row.verdict, row.verdict)
+            table.add_row(row.metric, row.measured, row.expected, row.deviation, row.rule, verdict)
+        out.print(table)
     for caveat in vetting.caveats:
         console.print(f"note: {caveat}", markup=False)
     if vetting.rejected:

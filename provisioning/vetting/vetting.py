@@ -140,7 +140,7 @@ def vet_and_replace(
         history += [one for one in _rejections(vetting) if one not in history]
         names = vetting.rejected
         if not names or len(names) > left:
-            stopped = f"{', '.join(names)} rejected and {left} of {max_replacements} replacements left" if names else ""
+            stopped = f"Replaced none of them: {left} of {max_replacements} replacements left." if names else ""
             return replace(vetting, history=tuple(history), stopped=stopped), hosts
         inventory = testbed.replace(names)
         left -= len(names)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,17 +13,11 @@ import pytest
 
 from bench.checkout import CHECKOUT
 from provisioning.inventory import Inventory
+from tests.campaign.command import samebox
 
 pytestmark = pytest.mark.integration
 SMOKE = CHECKOUT / "campaigns" / "smoke.toml"
 SCHEDULED = 500 * 7  # rate x (warm-up + measurement) of campaigns/smoke.toml
-
-
-def samebox(home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command with its state and results in `home`."""
-    command = [str(Path(sys.executable).with_name("samebox")), *arguments]
-    environment = {**os.environ, "SAMEBOX_HOME": str(home), "COLUMNS": "200", **variables}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=590, check=False)
 
 
 @pytest.fixture(scope="module")

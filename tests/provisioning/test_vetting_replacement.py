@@ -174,7 +174,7 @@ def test_it_stops_after_so_many_replacements_and_says_so() -> None:
     assert cloud.replaced == [("broker-2",), ("broker-2",)]
     assert vetting.rejected == ("broker-2",)
     assert [one.generation for one in vetting.history] == [1, 2, 3]
-    assert vetting.stopped == "broker-2 rejected and 0 of 2 replacements left"
+    assert vetting.stopped == "Replaced none of them: 0 of 2 replacements left."
 
 
 def test_hosts_given_are_closed_once_others_take_their_place() -> None:

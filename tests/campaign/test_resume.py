@@ -1,0 +1,59 @@
+"""The orchestrator killed in the middle of a campaign: `samebox resume` goes on from there, on the same testbed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.checkout import CHECKOUT
+from bench.results import Results
+from tests.campaign.command import samebox, start
+
+pytestmark = pytest.mark.integration
+SMOKE = CHECKOUT / "campaigns" / "smoke.toml"
+FIRST, SECOND = "b01-1-pulsar-l2-steady", "b01-2-kafka-l2-steady"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a testbed up."""
+    up = samebox(tmp_path, "up")
+    assert up.returncode == 0, up.stderr
+    try:
+        yield tmp_path
+    finally:
+        assert samebox(tmp_path, "down").returncode == 0
+
+
+def kill_when(home: Path, step: str) -> None:
+    """Runs the smoke campaign and kills it (SIGKILL) as soon as it is in `step`."""
+    with start(home, "run", str(SMOKE), "--plain") as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        seen = []
+        for line in lines:
+            seen.append(line)
+            if step in line:
+                break
+        else:
+            pytest.fail("".join(seen))
+        process.kill()
+
+
+def test_a_killed_campaign_is_resumed(home: Path) -> None:
+    """The finished trial isn't touched, the broken one is repeated on a clean testbed, and the report has both."""
+    kill_when(home, f"{SECOND}: load")
+    results = Results(home / "results" / "smoke")
+    assert results.finished() == (FIRST,)
+    before = (results.root / "trials" / FIRST / "trial.json").stat()
+
+    resumed = samebox(home, "resume", str(results.root), "--plain")
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert f"{FIRST}: load" not in resumed.stderr
+    assert f"{SECOND}: reset" in resumed.stderr
+    after = (results.root / "trials" / FIRST / "trial.json").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert sorted(folder.name for folder in (results.root / "trials").iterdir()) == [FIRST, SECOND]
+    assert "2 trials, all valid." in resumed.stderr
