@@ -154,6 +154,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--random-only", action="store_true", help="leave the moment in each step out")
     options = parser.parse_args(arguments)
+    # a shell that starts this in the background has SIGINT ignored, which the campaigns would inherit
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     name = tomllib.loads((ROOT / options.campaign).read_text())["name"]
     before = listeners()
 
