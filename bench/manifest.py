@@ -29,11 +29,12 @@ def manifest_of(
     software: Mapping[str, Mapping[str, str]],
     durability_table: Mapping[str, Any],
     vetting: Mapping[str, Any],
+    floor: Sequence[Mapping[str, Any]],
     checks: Sequence[Check],
     caveats: Sequence[str],
     repeat: Sequence[str],
 ) -> dict[str, Any]:
-    """The document of docs/records.md. `facts`, `vetting` and `durability_table` are taken as they are."""
+    """The document of docs/records.md. `facts`, `vetting`, `floor` and `durability_table` are taken as they are."""
     testbed = dataclasses.asdict(inventory)
     del testbed["identity_file"]  # where the operator keeps a private key is nobody's business
     return {
@@ -56,6 +57,7 @@ def manifest_of(
         "software": {name: dict(entry) for name, entry in software.items()},
         "durability_table": dict(durability_table),
         "vetting": dict(vetting),
+        "floor": [dict(entry) for entry in floor],
         "checks": [check.to_json() for check in checks],
         "caveats": list(caveats),
         "repeat": list(repeat),

@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.campaign import Campaign, TrialSpec, order_of
-from bench.checkout import CHECKOUT
+from bench.checkout import CHECKOUT, SCRATCH
+from bench.load.floor import measure_floor
 from bench.manifest import manifest_of
 from bench.profile import Check, Profile, checks_for, load_profile
 from bench.progress import Reporter, Step
@@ -29,6 +30,7 @@ from provisioning.ssh import connect
 
 OLDEST_JAVA = 17
 SOFTWARE_STEP = Step("software onto the hosts", 20.0)
+FLOOR_STEP = Step("the load generator's own floor", 12.0)
 REPORT_STEP = Step("report", 30.0)
 
 
@@ -64,7 +66,7 @@ def run_campaign(
 
     1. connect to every host, read its facts; refuse too little disk, too old a Java, settings that a system can't have
     2. software and the client's Python onto the hosts, where missing
-    3. write the manifest, unless an earlier run of the same campaign on the same hosts did
+    3. measure the load generator's own floor and write the manifest, unless an earlier run of the campaign on these hosts did
     4. run the trials; each is whole on disk before the next begins
     """
     with ExitStack() as stack:
@@ -90,7 +92,11 @@ def run_campaign(
         }
         if results.manifest_file.exists():
             _refuse_unlike(results, prepared, inventory, software)
+            reporter.skip(1)
         else:
+            reporter.step(FLOOR_STEP.title)
+            fastest = max(prepared.campaign.workloads, key=lambda workload: workload.rate_per_s)
+            floor = measure_floor(clients, pythons, fastest, SCRATCH, on_progress=reporter.detail)
             document = manifest_of(
                 prepared.campaign,
                 prepared.trials,
@@ -104,6 +110,7 @@ def run_campaign(
                     for name in prepared.campaign.systems
                 },
                 vetting=vetting.summary,
+                floor=[each.to_json() for each in floor],
                 checks=prepared.checks,
                 caveats=list(dict.fromkeys([*prepared.profile.caveats, *vetting.caveats])),
                 repeat=repeat,
@@ -147,7 +154,7 @@ def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Re
 
 def steps_to_run(prepared: Prepared, finished: Sequence[str]) -> list[Step]:
     """What `run_campaign` will report, in order."""
-    steps = [SOFTWARE_STEP]
+    steps = [SOFTWARE_STEP, FLOOR_STEP]
     for spec in prepared.trials:
         if spec.trial not in finished:
             steps += steps_of(spec)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.native import kafka as native_kafka
+from bench.native import pulsar as native_pulsar
+from bench.native.tool import NativeTool
 from provisioning import kafka, pulsar
 from provisioning.deployment import Deployment, SoftwareStore
 from provisioning.host import Host
@@ -16,16 +19,22 @@ class System:
     """A broker product: how to put it on hosts and which client module drives it.
 
     `durability` has the levels it can give, with what each means there: level -> component -> key -> value.
-    `journal_factor` is how often a host writes each stored byte (2 = a journal beside the storage), for the disk estimate.
+    `native_tool` is the load tool that it comes with. `journal_factor` is how often a host writes each stored byte (2 = a journal
+    beside the storage), for the disk estimate.
     """
 
     deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]
     client_module: str
     durability: Mapping[int, Settings]
+    native_tool: NativeTool
     journal_factor: float
 
 
 SYSTEMS: dict[str, System] = {
-    "kafka": System(kafka.KafkaDeployment, "bench.clients.kafka", kafka.durability_table(), journal_factor=1),
-    "pulsar": System(pulsar.PulsarDeployment, "bench.clients.pulsar", pulsar.durability_table(), journal_factor=2),
+    "kafka": System(
+        kafka.KafkaDeployment, "bench.clients.kafka", kafka.durability_table(), native_kafka.ProducerPerformance(), 1
+    ),
+    "pulsar": System(
+        pulsar.PulsarDeployment, "bench.clients.pulsar", pulsar.durability_table(), native_pulsar.PulsarPerf(), 2
+    ),
 }

@@ -332,6 +332,14 @@ def _manifest(plans: list[Plan], shape: Shape) -> dict[str, Any]:
         "durability_table": table,
         "vetting": {"verdict": "accept", "rejected": []},
         "checks": CHECKS,
+        "floor": [
+            {
+                "host": "client-1", "rate_per_s": 2000, "message_bytes": 1024, "messages": 8000,
+                "send_delay_p50_ns": 90_000, "send_delay_p99_ns": 700_000, "publish_p50_ns": 110_000,
+                "publish_p99_ns": 900_000, "end_to_end_p50_ns": 300_000, "end_to_end_p99_ns": 1_500_000,
+                "producer_cpu_us": 31.4,
+            }
+        ],
         "caveats": ["one machine, one disk: this shows the method, it doesn't compare brokers"],
         "repeat": ["make demo"],
     }  # fmt: skip

@@ -102,6 +102,7 @@ def checks(
         software={},
         durability_table={"kafka": {"2": SYSTEMS["kafka"].durability[2]}},
         vetting={"verdict": "accept", "rejected": []},
+        floor=[],
         checks=prepared.checks,
         caveats=[],
         repeat=[],

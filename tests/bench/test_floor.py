@@ -1,0 +1,36 @@
+"""The load generator's own floor, with real workers on a real host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.load.figures import nearest_rank
+from bench.load.floor import FASTEST_PER_S, MEASURE_S, WARMUP_S, measure_floor
+from bench.workload import Workload
+from provisioning.software.client_environment import deploy_client
+from provisioning.software.maven import user_cache
+from provisioning.ssh import SshHost
+
+
+@pytest.mark.integration
+def test_the_floor_is_measured_on_each_client_host(hosts: dict[str, SshHost], tmp_path: Path) -> None:
+    """Every message of a capped rate is acknowledged and received; nothing of the records stays on the host."""
+    client = hosts["client-1"]
+    workload = Workload(name="fast", rate_per_s=80_000, message_bytes=200, measure_s=3600, producers=4, consumers=4)
+    (floor,) = measure_floor([client], deploy_client([client], user_cache(), print), workload, tmp_path)
+    assert (floor.host, floor.rate_per_s, floor.message_bytes) == ("client-1", FASTEST_PER_S, 200)
+    assert floor.messages == FASTEST_PER_S * (WARMUP_S + MEASURE_S)
+    assert 0 < floor.publish_p50_ns <= floor.publish_p99_ns
+    assert 0 < floor.send_delay_p50_ns <= floor.send_delay_p99_ns
+    assert floor.publish_p50_ns < floor.end_to_end_p50_ns
+    assert list(tmp_path.iterdir()) == []
+    assert client.run(f"find {client.record.root}/load -mindepth 1", check=False).stdout == ""
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(50, 5), (99, 10), (100, 10), (1, 1)])
+def test_percentiles_are_values_that_occurred(percent: int, expected: int) -> None:
+    """Nearest rank: never interpolated."""
+    assert nearest_rank(np.array([10, 9, 8, 7, 6, 5, 4, 3, 2, 1]), percent) == expected
