@@ -89,6 +89,7 @@ class KafkaProducer:
         self, client: confluent_kafka.Producer, spec: ClientSpec, partitions: int, acknowledgements: Acknowledgements
     ) -> None:
         self._client = client
+        self._produce = client.produce
         self._topic = spec.topic
         self._acknowledgements = acknowledgements
         self._round_robin = partitions if spec.partitioning == "round-robin" else 0
@@ -99,9 +100,8 @@ class KafkaProducer:
     def send(self, sequence: int, payload: bytes) -> None:
         partition = sequence % self._round_robin if self._round_robin else _ANY_PARTITION
         try:
-            self._client.produce(
-                self._topic, payload, partition=partition, on_delivery=partial(self._delivered, sequence)
-            )
+            # by position: named arguments cost as much again
+            self._produce(self._topic, payload, None, partition, partial(self._delivered, sequence))
         except BufferError:
             raise Backpressure("_QUEUE_FULL") from None
         except KafkaException as error:

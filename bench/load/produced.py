@@ -74,7 +74,7 @@ class ProducedBook:
         block = self._blocks.get(sequence // CHUNK_MESSAGES)
         with self._lock:
             position = sequence % CHUNK_MESSAGES
-            if self._closed or block is None or block.acked[position] or position in block.errors:
+            if self._closed or block is None or block.acked[position] or (block.errors and position in block.errors):
                 self.repeated += not self._closed
                 return
             block.acked[position] = now

@@ -12,11 +12,9 @@ from bench.clients.client import Backpressure, ClientError, Producer
 from bench.load.clock import sleep_towards
 from bench.load.control import Control
 from bench.load.produced import Block, ProducedBook
-from bench.records import NEVER_NS
 from bench.schedule import CHUNK_MESSAGES, Schedule
 
 _WINDOW_WAIT_NS = 200_000
-_ENDED = -1
 Chunks = Iterator[tuple[int, NDArray[np.int64]]]
 
 
@@ -33,9 +31,8 @@ class SendingLoop:
         self, client: Producer, book: ProducedBook, make: Callable[[int, int], bytes], control: Control,
         *, in_flight: int, anchor_ns: int, deadline_ns: int,
     ) -> None:  # fmt: skip
-        self.sent = 0
-        self.refused = 0
         self.held_back_ns = 0  # time in which the full in-flight window, so the system, kept messages from being sent
+        self._refused = 0
         self._client = client
         self._book = book
         self._make = make
@@ -44,6 +41,11 @@ class SendingLoop:
         self._anchor_ns = anchor_ns
         self._deadline_ns = deadline_ns
         self._due: int | None = None  # when the next message's turn is, monotonic
+
+    @property
+    def sent(self) -> int:
+        """Messages that the client has taken."""
+        return self._book.handed_over - self._refused
 
     def lag_ns(self) -> int:
         """How late the next message already is; 0 while on time."""
@@ -64,21 +66,40 @@ class SendingLoop:
         return self._control.stopped or time.monotonic_ns() >= self._deadline_ns
 
     def _send_block(self, block: Block) -> bool:
-        first, anchor_ns, book = block.first_sequence, self._anchor_ns, self._book
-        make, attempt, sent, now_ns = self._make, self._attempt, block.sent, time.monotonic_ns
+        # The hot path: one read of the clock a message, no call that can be spared.
+        book, control, window = self._book, self._control, self._in_flight
+        send, make, sent, now_ns = self._client.send, self._make, block.sent, time.monotonic_ns
+        first, anchor_ns, deadline_ns = block.first_sequence, self._anchor_ns, self._deadline_ns
+        now = now_ns()
         for position, intended_ns in enumerate(block.intended_ns.tolist()):
             self._due = due = intended_ns - anchor_ns
-            while (wait_ns := due - now_ns()) > 0 and not self._control.stopped:
-                sleep_towards(wait_ns)
-            if self._control.stopped or due - wait_ns > self._deadline_ns:
+            if now < due:
+                now = self._await_turn(due)
+            if control.stopped or now > deadline_ns:
                 return False
-            if book.in_flight >= self._in_flight and not self._await_window():
+            if book.handed_over - book.acked - book.failures >= window and not self._await_window():
                 return False
-            returned_ns = attempt(first + position, make(first + position, intended_ns))
-            if returned_ns == _ENDED:
-                return False
-            sent[position] = returned_ns
+            sequence = first + position
+            book.handed_over += 1
+            payload = make(sequence, intended_ns)
+            try:
+                try:
+                    send(sequence, payload)
+                except Backpressure:
+                    if not self._send_again(sequence, payload):
+                        return False
+            except ClientError as error:
+                book.failed(sequence, error.name)
+                self._refused += 1
+                continue
+            sent[position] = now = now_ns()
         return True
+
+    def _await_turn(self, due: int) -> int:
+        """Sleeps until `due`; the time then, or at once when the run was ended."""
+        while (wait_ns := due - time.monotonic_ns()) > 0 and not self._control.stopped:
+            sleep_towards(wait_ns)
+        return due - wait_ns
 
     def _await_window(self) -> bool:
         while self._book.in_flight >= self._in_flight:
@@ -92,24 +113,16 @@ class SendingLoop:
         sleep_towards(_WINDOW_WAIT_NS)
         self.held_back_ns += time.monotonic_ns() - began_ns
 
-    def _attempt(self, sequence: int, payload: bytes) -> int:
-        """Hands one message over, again while the client's buffer is full; returns when that call returned (monotonic).
-
-        NEVER_NS when the client refused the message for good, _ENDED when the run ended before it took it.
-        """
+    def _send_again(self, sequence: int, payload: bytes) -> bool:
+        """Hands over what the client's full buffer refused, until it is taken; False when the run ends first. Raises ClientError."""
         while True:
+            self._book.handed_over -= 1
+            if self._ended():
+                return False
+            self._hold_back()
             self._book.handed_over += 1
             try:
                 self._client.send(sequence, payload)
             except Backpressure:
-                self._book.handed_over -= 1
-                if self._ended():
-                    return _ENDED
-                self._hold_back()
-            except ClientError as error:
-                self._book.failed(sequence, error.name)
-                self.refused += 1
-                return NEVER_NS
-            else:
-                self.sent += 1
-                return time.monotonic_ns()
+                continue
+            return True

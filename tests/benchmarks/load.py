@@ -26,6 +26,7 @@ from bench.checkout import CHECKOUT
 from bench.load.collect import collect_records
 from bench.load.driver import Limits, LoadSpec, run_load
 from bench.load.figures import Figures, read_figures
+from bench.load.floor import FASTEST_PER_S, measure_floor
 from bench.native.tool import NativeLoad, run_native
 from bench.profile import load_profile
 from bench.systems import SYSTEMS
@@ -39,6 +40,7 @@ from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
 from provisioning.ssh import connect
 from provisioning.wiping import wipe
+from tests.benchmarks.recording import memory_over, recording_cost
 
 STATE = CHECKOUT / ".samebox" / "bench-load"
 TOPIC, PROBE = Topic("samebox", 6), Topic("samebox-probe", 1)
@@ -46,6 +48,15 @@ LEVEL = 2  # acknowledged by a quorum, in page caches: the client is what is mea
 BATCH_BYTES = (131_072, 1_048_576)
 UNREACHABLE_PER_S = 1_000_000
 NS_PER_MS = 1e6
+COLUMNS = (  # heading, field of Row, decimals
+    ("msg/s", "rate_per_s", 0),
+    ("CPU us/msg", "cpu_us", 1),
+    ("publish p50 ms", "publish_p50_ms", 2),
+    ("p99 ms", "publish_p99_ms", 1),
+    ("send delay p99 ms", "send_delay_p99_ms", 2),
+    ("end-to-end p50 ms", "end_to_end_p50_ms", 2),
+    ("bytes/row", "bytes_per_row", 1),
+)
 console = Console(highlight=False, width=140)
 
 
@@ -69,6 +80,7 @@ class Row:
     publish_p99_ms: float
     send_delay_p99_ms: float | None = None
     end_to_end_p50_ms: float | None = None
+    bytes_per_row: float | None = None
 
 
 class Cluster:
@@ -150,6 +162,7 @@ def row_of(figures: Figures) -> Row:
         figures.publish.p99_ns / NS_PER_MS,
         figures.send_delay.p99_ns / NS_PER_MS,
         figures.end_to_end.p50_ns / NS_PER_MS if figures.end_to_end else None,
+        figures.produced_bytes_per_row,
     )
 
 
@@ -208,6 +221,7 @@ def fidelity(cluster: Cluster, rate_per_s: int, measure_s: float, runs: int, set
     return {
         "send_delay_p99_ms": median(rows[ours], "send_delay_p99_ms"),
         "publish_p50_ratio": publish_ms / median(rows[name], "publish_p50_ms"),
+        "bytes_per_produced_row": median(rows[ours], "bytes_per_row"),
         "end_to_end_less_publish_p50_ms": median(rows[ours], "end_to_end_p50_ms") - publish_ms,
     }
 
@@ -231,27 +245,46 @@ def median(rows: Sequence[Row], field: str) -> float:
 def print_rows(title: str, rows: Mapping[str, Sequence[Row]]) -> None:
     """One line per contender: medians, and every run's rate."""
     table = Table(title=title, title_justify="left", box=None, header_style="bold")
-    for heading in (
-        "tool",
-        "msg/s",
-        "CPU us/msg",
-        "publish p50 ms",
-        "p99 ms",
-        "send delay p99 ms",
-        "end-to-end p50 ms",
-        "runs",
-    ):
-        table.add_column(heading)
+    table.add_column("tool")
+    for heading, _, _ in COLUMNS:
+        table.add_column(heading, justify="right")
+    table.add_column("msg/s of each run")
     for name, of_tool in rows.items():
         cells = [
-            f"{median(of_tool, field):,.{digits}f}" if getattr(of_tool[0], field) is not None else "-"
-            for field, digits in (
-                ("rate_per_s", 0), ("cpu_us", 1), ("publish_p50_ms", 2), ("publish_p99_ms", 1),
-                ("send_delay_p99_ms", 2), ("end_to_end_p50_ms", 2),
-            )
-        ]  # fmt: skip
+            "-" if getattr(of_tool[0], field) is None else f"{median(of_tool, field):,.{digits}f}"
+            for _, field, digits in COLUMNS
+        ]
         table.add_row(name, *cells, " ".join(f"{row.rate_per_s:,.0f}" for row in of_tool))
     console.print(table)
+
+
+def recording(minutes: float, rate_per_s: int, client: Host, pythons: Mapping[str, str]) -> dict[str, float]:
+    """Prints what records cost; returns the figures that have goals."""
+    folder = STATE / "recording"
+    cost = recording_cost(2_000_000, folder)
+    shutil.rmtree(folder)
+    console.print(f"recording alone: {cost.us_per_message:.2f} us of CPU per message ({cost.messages:,} messages)")
+    found = {"recording_us_per_message": cost.us_per_message}
+    if minutes:
+        with console.status(f"a worker's memory over {minutes:g} minutes"):
+            memory = memory_over(minutes, rate_per_s, client, pythons)
+        tenths = " ".join(f"{highest / 1e6:.0f}" for highest in memory.highest_bytes)
+        console.print(
+            f"memory of a producer and a consumer worker at {rate_per_s:,} messages/s over {minutes:g} min, in tenths: {tenths} MB"
+        )
+        found["memory_growth"] = memory.growth
+    return found
+
+
+def floor_of(client: Host, pythons: Mapping[str, str], setting: Setting) -> None:
+    """Prints the generator's own floor, as every report has it."""
+    workload = Workload(name="floor", rate_per_s=FASTEST_PER_S, message_bytes=setting.message_bytes, measure_s=1)
+    for floor in measure_floor([client], pythons, workload, STATE):
+        console.print(
+            f"floor at {floor.rate_per_s:,} messages/s: send delay p50 {floor.send_delay_p50_ns / NS_PER_MS:.3f} ms, "
+            f"p99 {floor.send_delay_p99_ns / NS_PER_MS:.3f} ms; publish p50 {floor.publish_p50_ns / NS_PER_MS:.3f} ms; "
+            f"end-to-end p50 {floor.end_to_end_p50_ns / NS_PER_MS:.3f} ms"
+        )
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -265,6 +298,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--producers", type=int, default=0, help="processes of ours at the maximum; 0: each system's own"
     )
+    parser.add_argument("--memory-minutes", type=float, default=5.0, help="0 leaves that part out")
     options = parser.parse_args(arguments)
     setting = Setting(options.messages, message_bytes=1024, in_flight=10_000, batch_delay_ms=1)
     ratios: dict[str, float] = {}
@@ -273,6 +307,9 @@ def main(arguments: Sequence[str]) -> int:
         hosts = connect(testbed.up())
         store = Store(user_cache(), notice=console.print)
         pythons = deploy_client([host for host in hosts if host.record.role == "client"], user_cache(), console.print)
+        client = next(host for host in hosts if host.record.role == "client")
+        floor_of(client, pythons, setting)
+        ratios |= recording(options.memory_minutes, options.rate, client, pythons)
         for system in options.systems:
             cluster = Cluster(system, hosts, store, pythons)
             with cluster.running():

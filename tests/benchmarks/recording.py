@@ -1,0 +1,110 @@
+"""What keeping a record of every message costs: time and bytes per message, and a worker's memory over minutes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.load.clock import anchored_clock
+from bench.load.driver import LoadSpec, run_load
+from bench.load.floor import NULL_MODULE
+from bench.load.produced import ProducedBook
+from bench.load.producer import chunks_of
+from bench.records import WrittenFile
+from bench.schedule import SECOND_NS, Schedule
+from bench.workload import Workload
+from provisioning.host import Host
+
+PARTITIONS = 6
+SAMPLE_EVERY_S = 2.0
+# The resident memory of this host's producer worker, by the variable that every process of a local host carries.
+_RSS_COMMAND = """python3 - <<'END'
+import os, pathlib
+root = os.environ["SAMEBOX_HOST_ROOT"].encode()
+for folder in pathlib.Path("/proc").iterdir():
+    try:
+        if folder.name.isdigit() and b"bench.load.worker" in (folder / "cmdline").read_bytes():
+            if b"SAMEBOX_HOST_ROOT=" + root in (folder / "environ").read_bytes().split(bytes(1)):
+                print(int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
+    except OSError:
+        continue
+END"""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """CPU microseconds per message in which its times are noted and written."""
+
+    messages: int
+    us_per_message: float
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Resident bytes of the producer and consumer worker together, the highest of each tenth of the run's samples."""
+
+    minutes: float
+    highest_bytes: tuple[int, ...]
+
+    @property
+    def growth(self) -> float:
+        """The last tenth against the third: how much memory grew once the run had settled (1 = not at all)."""
+        return self.highest_bytes[-1] / self.highest_bytes[2]
+
+
+def recording_cost(messages: int, folder: Path) -> Recording:
+    """The produced book alone, without a client: every time noted, every file written, on one thread."""
+    clock = anchored_clock()
+    files: list[WrittenFile] = []
+    book = ProducedBook(0, clock.anchor_ns, folder, files.append)
+    schedule = Schedule(1_000_000, 1, "constant", 0, messages * SECOND_NS // 1_000_000, seed=1)
+    start_ns = clock.now_ns()
+    book.begin(schedule.phases(start_ns))
+    began_s = time.process_time()
+    for first, intended_ns in chunks_of(schedule, 0, start_ns):
+        block = book.open(first, intended_ns)
+        for position in range(len(intended_ns)):
+            book.handed_over += 1
+            block.sent[position] = time.monotonic_ns()
+            book.acknowledged(first + position, position % PARTITIONS)
+        block.passed = True
+        book.sweep()
+    spent_s = time.process_time() - began_s
+    rows = sum(file.rows for file in files)
+    return Recording(rows, spent_s * 1e6 / rows)
+
+
+def memory_over(minutes: float, rate_per_s: int, client: Host, pythons: Mapping[str, str]) -> Memory:
+    """Runs a producer and a consumer against a broker that stores nothing, and watches their memory."""
+    workload = Workload(
+        name="memory", rate_per_s=rate_per_s, message_bytes=1024, measure_s=minutes * 60, warmup_s=0
+    )  # fmt: skip
+    samples: list[int] = []
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(SAMPLE_EVERY_S):
+            found = [int(line) for line in client.run(_RSS_COMMAND).stdout.split()]
+            if len(found) == 2:  # while one of them starts or ends there is nothing to compare
+                samples.append(sum(found))
+
+    broker = client.spawn(f"exec {pythons[client.name]} -m {NULL_MODULE}")
+    watcher = threading.Thread(target=watch)
+    try:
+        spec = LoadSpec(workload, NULL_MODULE, next(broker.lines()), client_settings={}, topic="memory", seed=1)
+        watcher.start()
+        result = run_load(spec, [client], pythons)
+    finally:
+        ended.set()
+        watcher.join()
+        broker.close()
+        client.run(f"rm -rf {client.record.root}/load")
+    if result.abort is not None:
+        raise RuntimeError(result.abort["reason"])
+    if len(samples) < 10:
+        raise RuntimeError(f"{len(samples)} samples of memory in {minutes:g} minutes are too few; make it longer")
+    tenth = len(samples) // 10
+    return Memory(minutes, tuple(max(samples[at : at + tenth]) for at in range(0, 10 * tenth, tenth)))
