@@ -96,7 +96,7 @@ def test_the_brokers_hold_what_was_acknowledged(system: str, hosts: dict[str, Ss
         collect_records(result, clients, tmp_path)
         libs = f"{store.deploy(system, brokers)}/libs"
         stored = read_brokers(system, libs, brokers[-1], endpoints.service_url, tmp_path / "stored.tsv")
-        assert deployment.messages_stored() == len(stored)
+        counted = deployment.messages_stored()
     finally:
         daemons.stop_everything(everyone)
         on_all("emptying data directories", brokers, wipe)
@@ -108,7 +108,9 @@ def test_the_brokers_hold_what_was_acknowledged(system: str, hosts: dict[str, Ss
     sampled = payloads(
         chosen, run=run, seed=SEED, message_bytes=WORKLOAD.message_bytes, compressible_share=WORKLOAD.compressible_share
     )
-    assert differences(told, stored, run=run, sampled=sampled) == []
+    found = differences(told, stored, run=run, sampled=sampled)
+    assert not found, "\n".join([f"{len(found)} differences:", *found[:20]])
+    assert counted == len(stored)
 
 
 @pytest.mark.parametrize("message_bytes", [32, 33, 35, 1001, 4096, 1_000_000])
