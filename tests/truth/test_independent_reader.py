@@ -1,0 +1,221 @@
+"""What brokers hold after a load, read by their own Java clients, is what the records say: payload, partition, order."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from bench.load.driver import Limits, LoadSpec, collect_records, run_load
+from bench.load.message import message_maker
+from bench.systems import SYSTEMS
+from bench.workload import Workload
+from provisioning import daemons
+from provisioning.deployment import DURABILITY_LEVELS, Plan, Topic
+from provisioning.host import Host, on_all
+from provisioning.jvm import java, shell
+from provisioning.software.client_environment import deploy_client
+from provisioning.software.maven import user_cache
+from provisioning.software.store import Store
+from provisioning.ssh import SshHost
+from provisioning.wiping import wipe
+from tests.truth.comparison import HEADER_BYTES, Name, Stored, Told, differences, header, payloads, sample, stored_of
+
+READERS = Path(__file__).parent
+JAVA_SYSTEMS = ("kafka", "pulsar")  # their brokers' own jars have a client in them
+READING_LIMIT_S = 300.0
+RUN = 0xFEDCBA98
+SEED = 20
+TOPIC = "truth"
+# The body's zeros are a half to be rounded, its random bytes are no multiple of the generator's words, and each producer
+# goes through its pool of bodies more than once.
+WORKLOAD = Workload(
+    name="truth", rate_per_s=1500, message_bytes=1001, producers=2, partitions=6, warmup_s=1, measure_s=7, drain_s=120
+)
+PATIENT = Limits(ready_s=240, nothing_acknowledged_s=120, silence_s=120, delivery_timeout_s=120)
+
+
+def records_of(folder: Path) -> list[Told]:
+    """The rows of the produced files, each producer's in the order of its sequences."""
+    columns = [field.name for field in dataclasses.fields(Told)]
+    rows = pq.read_table(folder / "produced", columns=columns).to_pylist()
+    return sorted((Told(**row) for row in rows), key=lambda told: told.name)
+
+
+def read_brokers(system: str, libs: str, host: Host, service_url: str, fetched: Path) -> list[Stored]:
+    """All messages of the topic, as the system's own Java client on `host` reads them. Raises HostError."""
+    source = READERS / f"{system.capitalize()}Reader.java"
+    root = host.record.root
+    program, output = f"{root}/tmp/{source.name}", f"{root}/tmp/stored.tsv"
+    host.push(source, program)
+    # Java compiles a single source file in memory and runs it.
+    host.run(
+        shell(java(f"{root}/etc/{system}/tool.jvm", f"{root}/{libs}", program, service_url, TOPIC, output)),
+        timeout_s=READING_LIMIT_S,
+    )
+    host.fetch(output, fetched)
+    return [_stored(line) for line in fetched.read_text().splitlines()]
+
+
+def _stored(line: str) -> Stored:
+    partition, position, sha256, head = line.split("\t")
+    return Stored(int(partition), tuple(int(part) for part in position.split(":")), sha256, bytes.fromhex(head))
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("system", JAVA_SYSTEMS)
+def test_the_brokers_hold_what_was_acknowledged(system: str, hosts: dict[str, SshHost], tmp_path: Path) -> None:
+    """Each acknowledged message is there once, in its partition and in order; a hundredth is compared byte by byte."""
+    everyone = tuple(hosts.values())
+    brokers = tuple(host for host in everyone if host.record.role == "broker")
+    clients = tuple(host for host in everyone if host.record.role == "client")
+    store = Store(user_cache())
+    daemons.stop_everything(everyone)
+    on_all("emptying data directories", brokers, wipe)
+    deployment = SYSTEMS[system].deployment(everyone, store)
+    deployment.install()
+    deployment.configure(Plan(DURABILITY_LEVELS[2], Topic(TOPIC, WORKLOAD.partitions), {}, {}))
+    try:
+        deployment.start()
+        deployment.create_topics()
+        endpoints = deployment.endpoints()
+        load = LoadSpec(
+            WORKLOAD,
+            SYSTEMS[system].client_module,
+            endpoints.service_url,
+            endpoints.client_settings,
+            TOPIC,
+            SEED,
+            limits=PATIENT,
+        )
+        result = run_load(load, clients, deploy_client(clients, user_cache(), print))
+        assert result.abort is None
+        collect_records(result, clients, tmp_path)
+        libs = f"{store.deploy(system, brokers)}/libs"
+        stored = read_brokers(system, libs, brokers[-1], endpoints.service_url, tmp_path / "stored.tsv")
+        counted = deployment.messages_stored()
+    finally:
+        daemons.stop_everything(everyone)
+        on_all("emptying data directories", brokers, wipe)
+    told = records_of(tmp_path)
+    chosen = sample(told, seed=SEED)
+    assert {each.producer for each in chosen} == set(range(WORKLOAD.producers))
+    # the load's directory is named after its run
+    run = int(Path(result.directory).name, 16)
+    sampled = payloads(
+        chosen, run=run, seed=SEED, message_bytes=WORKLOAD.message_bytes, compressible_share=WORKLOAD.compressible_share
+    )
+    found = differences(told, stored, run=run, sampled=sampled)
+    assert not found, "\n".join([f"{len(found)} differences:", *found[:20]])
+    assert counted == len(stored)
+
+
+@pytest.mark.parametrize("message_bytes", [32, 33, 35, 1001, 4096, 1_000_000])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_the_documented_message_is_the_one_sent(message_bytes: int, share: float) -> None:
+    """Made by hand from docs/records.md it is the load generator's, byte by byte, also where the pool begins anew."""
+    told = [Told(3, sequence, 1_800_000_000_123_456_789 + sequence, 0) for sequence in (0, 1, 2, 4095, 4096, 2**40)]
+    make = message_maker(message_bytes, share, seed=SEED, producer=3, run=RUN)
+    by_hand = payloads(told, run=RUN, seed=SEED, message_bytes=message_bytes, compressible_share=share)
+    assert by_hand == {each.name: make(each.sequence, each.intended_ns) for each in told}
+
+
+TOLD = [Told(producer, at, 1_000_000 * at, (at + producer) % 3) for producer in (0, 1) for at in range(300)]
+SENT = payloads(TOLD, run=RUN, seed=SEED, message_bytes=64, compressible_share=0.5)
+SAMPLED = {each.name: SENT[each.name] for each in sample(TOLD, seed=SEED)}
+VICTIM = sample(TOLD, seed=SEED)[2]  # after the first and the last
+
+
+def whole() -> dict[Name, Stored]:
+    """A topic that holds exactly TOLD; positions ascend with the sequence over all partitions."""
+    return {each.name: stored_of(SENT[each.name], each.partition or 0, (each.sequence,)) for each in TOLD}
+
+
+def flipped(at: int) -> Callable[[dict[Name, Stored]], list[Stored]]:
+    """One bit of the victim's payload is another."""
+
+    def harm(topic: dict[Name, Stored]) -> list[Stored]:
+        payload = bytearray(SENT[VICTIM.name])
+        payload[at] ^= 1
+        before = topic[VICTIM.name]
+        return list((topic | {VICTIM.name: stored_of(bytes(payload), before.partition, before.position)}).values())
+
+    return harm
+
+
+def moved(topic: dict[Name, Stored]) -> list[Stored]:
+    """The victim lies in another partition."""
+    before = topic[VICTIM.name]
+    return list((topic | {VICTIM.name: dataclasses.replace(before, partition=(before.partition + 1) % 3)}).values())
+
+
+def swapped(topic: dict[Name, Stored]) -> list[Stored]:
+    """The victim and the message after it in its partition have changed places."""
+    first, second = topic[VICTIM.name], topic[VICTIM.producer, VICTIM.sequence + 3]
+    assert first.partition == second.partition
+    changed = {
+        first.name: dataclasses.replace(first, position=second.position),
+        second.name: dataclasses.replace(second, position=first.position),
+    }
+    return list((topic | changed).values())
+
+
+def missing(topic: dict[Name, Stored]) -> list[Stored]:
+    """The victim isn't there."""
+    return [message for message in topic.values() if message.name != VICTIM.name]
+
+
+def repeated(topic: dict[Name, Stored]) -> list[Stored]:
+    """The victim is there again, right after itself."""
+    again = topic[VICTIM.name]
+    return [*topic.values(), dataclasses.replace(again, position=(*again.position, 1))]
+
+
+def foreign(topic: dict[Name, Stored]) -> list[Stored]:
+    """A message that this load never sent."""
+    payload = header(Told(1, 300, 0, 0), RUN) + bytes(32)
+    return [*topic.values(), stored_of(payload, 0, (300,))]
+
+
+def test_what_agrees_has_no_differences() -> None:
+    """A topic that holds exactly what was acknowledged, in whatever order the reader went through it."""
+    assert differences(TOLD, list(whole().values())[::-1], run=RUN, sampled=SAMPLED) == []
+
+
+def test_the_sample_is_a_hundredth_with_both_ends() -> None:
+    """Of each producer: the first, the last, and one in a hundred between them; the same for the same seed."""
+    chosen = sample(TOLD, seed=SEED)
+    assert chosen == sample(TOLD, seed=SEED) != sample(TOLD, seed=SEED + 1)
+    for producer in (0, 1):
+        sequences = [each.sequence for each in chosen if each.producer == producer]
+        assert len(set(sequences)) == 5
+        assert {0, 299} < set(sequences)
+
+
+@pytest.mark.parametrize(
+    ("harm", "sentences"),
+    [
+        pytest.param(flipped(-1), ["the payload's SHA-256 is"], id="last byte of the body"),
+        pytest.param(flipped(HEADER_BYTES), ["the payload's SHA-256 is"], id="first byte of the body"),
+        pytest.param(flipped(0), ["its header is", "the payload's SHA-256 is"], id="magic"),
+        pytest.param(flipped(12), ["its header is", "the payload's SHA-256 is"], id="run"),
+        pytest.param(flipped(24), ["its header is", "the payload's SHA-256 is"], id="intended time"),
+        pytest.param(moved, ["acknowledged in partition"], id="another partition"),
+        pytest.param(swapped, ["stored in partition"], id="swapped"),
+        pytest.param(missing, ["acknowledged once, stored 0 times"], id="missing"),
+        pytest.param(repeated, ["acknowledged once, stored 2 times"], id="repeated"),
+        pytest.param(foreign, ["never sent"], id="foreign"),
+    ],
+)
+def test_every_fault_is_reported(harm: Callable[[dict[Name, Stored]], list[Stored]], sentences: list[str]) -> None:
+    """Each harm to a single message is told, by what it is and of whom, and nothing else is."""
+    found = differences(TOLD, harm(whole()), run=RUN, sampled=SAMPLED)
+    assert [sentence in said for sentence, said in zip(sentences, found, strict=True)] == [True] * len(sentences)
+    named = (
+        "producer 1, sequence 300:" if harm is foreign else f"producer {VICTIM.producer}, sequence {VICTIM.sequence}:"
+    )
+    assert all(said.startswith(named) for said in found)
