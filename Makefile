@@ -1,7 +1,7 @@
 # samebox: `make demo` runs a whole campaign on this machine, `make test` passes the tests. Both set everything up first.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup demo test test-unit lint format clean
+.PHONY: help setup demo test test-unit bench-load lint format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -23,6 +23,9 @@ test: setup lint ## lint, types, then all tests: unit, then integration with rea
 
 test-unit: setup ## the unit tests alone
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration"
+
+bench-load: setup ## our load generator beside the systems' own tools (half an hour; OMB_HOME=... adds OpenMessaging Benchmark)
+	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.load $(ARGS)
 
 lint: setup ## style and types
 	@.venv/bin/ruff check .
