@@ -35,7 +35,8 @@ def test_the_steady_state_is_taken_where_there_is_one() -> None:
     """The whole run's summary comes first; after a warm-up the second one counts."""
     tool = ProducerPerformance()
     steady = tool.result(KAFKA_PRINTED, LOAD)
-    assert (steady.messages, steady.rate_per_s) == (10_000, pytest.approx(1000.2, abs=0.01))
+    assert steady.messages == 10_000
+    assert steady.rate_per_s == pytest.approx(1000.2, abs=0.01)
     assert (steady.publish_p50_ms, steady.publish_p99_ms, steady.resolution_ms) == (2, 9, 1)
     whole = tool.result("".join(KAFKA_PRINTED.splitlines(keepends=True)[:2]), LOAD)
     assert (whole.messages, whole.publish_p99_ms) == (12_000, 41)
@@ -44,7 +45,8 @@ def test_the_steady_state_is_taken_where_there_is_one() -> None:
 def test_a_rate_over_shutting_down_is_not_believed() -> None:
     """pulsar-perf divides by the time to its end; messages over the time it was told to send for are the rate."""
     result = PulsarPerf().result(PULSAR_PRINTED, LOAD)
-    assert (result.messages, result.rate_per_s) == (11_999, pytest.approx(11_999 / 12))
+    assert result.messages == 11_999
+    assert result.rate_per_s == pytest.approx(11_999 / 12)
     assert (result.publish_p50_ms, result.publish_p99_ms) == (4.549, 82.619)
 
 
