@@ -106,7 +106,7 @@ class _TalkingHost(ScriptedHost):
 
     said = Completed("", "", "", 0)
 
-    def run(self, command: str, **options: object) -> Completed:  # type: ignore[override]
+    def run(self, command: str, **options: object) -> Completed:
         del options
         self.asked.append(command)
         return self.said
