@@ -38,7 +38,6 @@ from tests.benchmarks.rounds import alternate, console, median, print_rows
 BATCH_BYTES = (131_072, 1_048_576)
 UNREACHABLE_PER_S = 1_000_000
 NATIVE_S = 8.0  # of tools that go by the clock
-WARMUP_S = 10.0
 RECORDED = 2_000_000
 OPENMESSAGING = "OpenMessaging Benchmark, consumer in it"
 # One process keeps up with Kafka's tool; the C++ client of Pulsar calls back into Python for every message.
@@ -109,17 +108,17 @@ def maximum_rate(cluster: Cluster, setting: Setting, runs: int, producers: int, 
 
 
 def fidelity(
-    cluster: Cluster, setting: Setting, runs: int, rate_per_s: int, measure_s: float, omb: Path | None
+    cluster: Cluster, setting: Setting, runs: int, rate_per_s: int, warmup_s: float, measure_s: float, omb: Path | None
 ) -> dict[str, float]:
     """Prints the table at one modest rate; returns the figures that have goals."""
-    duration_s = WARMUP_S + measure_s
+    duration_s = warmup_s + measure_s
     native = setting.native(
-        rate_per_s=rate_per_s, messages=round(rate_per_s * duration_s), duration_s=duration_s, warmup_s=WARMUP_S
+        rate_per_s=rate_per_s, messages=round(rate_per_s * duration_s), duration_s=duration_s, warmup_s=warmup_s
     )
     workload = Workload(
         name="fidelity", rate_per_s=rate_per_s, message_bytes=setting.message_bytes, measure_s=measure_s,
         partitions=TOPIC.partitions, batch_delay_ms=setting.batch_delay_ms, batch_bytes=BATCH_BYTES[0],
-        in_flight=setting.in_flight, warmup_s=WARMUP_S,
+        in_flight=setting.in_flight, warmup_s=warmup_s,
     )  # fmt: skip
     tool, ours = SYSTEMS[cluster.system].native_tool.name, "samebox, consumer beside it"
     contenders: dict[str, Callable[[], Row]] = {
@@ -129,7 +128,7 @@ def fidelity(
     if omb is not None:
         contenders[OPENMESSAGING] = partial(cluster.openmessaging, omb, setting.openmessaging(rate_per_s))
     rows = alternate(contenders, runs)
-    print_rows(f"{cluster.system}: {rate_per_s:,} messages/s for {measure_s:g} s after {WARMUP_S:g} s of warm-up", rows)
+    print_rows(f"{cluster.system}: {rate_per_s:,} messages/s for {measure_s:g} s after {warmup_s:g} s of warm-up", rows)
     publish_ms = median(rows[ours], "publish_p50_ms")
     best_ms = min(median(of_tool, "publish_p50_ms") for name, of_tool in rows.items() if name != ours)
     return {
@@ -178,6 +177,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--messages", type=int, default=500_000, help="of each run at the maximum rate")
     parser.add_argument("--rate", type=int, default=5_000, help="of the fidelity part")
+    parser.add_argument("--warmup", type=float, default=10.0, help="seconds, of the fidelity part")
     parser.add_argument("--seconds", type=float, default=20.0, help="of the fidelity part, without its warm-up")
     parser.add_argument("--producers", type=int, help="processes of ours at the maximum; else each system's own number")
     parser.add_argument("--memory-minutes", type=float, default=5.0, help="0 leaves that part out")
@@ -196,7 +196,7 @@ def main(arguments: Sequence[str]) -> int:
             cluster = Cluster(system, hosts, Store(user_cache(), notice=console.print), pythons)
             with cluster.running():
                 figures = maximum_rate(cluster, setting, options.runs, options.producers or PRODUCERS[system], omb)
-                figures |= fidelity(cluster, setting, options.runs, options.rate, options.seconds, omb)
+                figures |= fidelity(cluster, setting, options.runs, options.rate, options.warmup, options.seconds, omb)
             found |= {f"{system}_{name}": value for name, value in figures.items()}
     finally:
         testbed.down()
