@@ -1,4 +1,7 @@
-"""The live rules: when a run can't go on. They look at workers and clocks only; what an abort means is analysis' business."""
+"""The live rules: when a run can't go on. They look at workers and clocks only; what an abort means is analysis' business.
+
+What they can't see (the brokers' hosts, the disks) is told them by the run's `watch`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from provisioning.errors import CommandTimedOut, HostUnreachable
 
 Rule = Literal["nothing-acknowledged", "disk-full", "host-lost", "worker-died", "deployment-failed"]
 _HOST_ANSWER_S = 10.0
+_PROGRESS_S = 1.0  # how old, about, what a worker has last said may be
 
 
 @dataclass(frozen=True)
@@ -66,24 +70,43 @@ def of_silence(worker: Worker, silence_s: float, now_s: float) -> Abort | None:
 
 
 class AcknowledgementWatch:
-    """Nothing acknowledged for `limit_s` while messages are in flight: the system has stopped answering."""
+    """Nothing acknowledged for `limit_s` while messages are in flight or fail: the system has stopped answering."""
 
     def __init__(self, limit_s: float, *, now_s: Callable[[], float] = time.monotonic) -> None:
         self._limit_s = limit_s
         self._now_s = now_s
         self._acked = 0
+        self._failed = 0
         self._since_s = now_s()
 
     def check(self, fleet: Fleet) -> Abort | None:
         """To be called after each event; the clock starts with the watch and anew with every acknowledgement."""
-        producers = fleet.of_role("producer")
-        acked = sum(worker.count("acked") for worker in producers)
-        in_flight = sum(worker.count("in_flight") for worker in producers if not worker.over)
-        if acked > self._acked or in_flight == 0:
-            self._acked, self._since_s = acked, self._now_s()
+        acked, failed, in_flight = self._counts(fleet)
+        if acked > self._acked or (in_flight == 0 and failed == self._failed):
+            self._acked, self._failed, self._since_s = acked, failed, self._now_s()
             return None
+        return self._silence(fleet, self._limit_s)
+
+    def check_end(self, fleet: Fleet, drain_s: float) -> Abort | None:
+        """Once all producers have given up: did the system leave them without any answer for the whole of the drain?"""
+        _, _, in_flight = self._counts(fleet)
+        return self._silence(fleet, min(self._limit_s, max(drain_s - _PROGRESS_S, drain_s / 2))) if in_flight else None
+
+    def _silence(self, fleet: Fleet, limit_s: float) -> Abort | None:
         silent_s = self._now_s() - self._since_s
-        if silent_s < self._limit_s:
+        if silent_s < limit_s:
             return None
+        acked, failed, in_flight = self._counts(fleet)
         reason = f"nothing was acknowledged for {silent_s:.0f} s while {in_flight:,} messages were in flight"
+        if failed > self._failed:
+            reason += f" and {failed - self._failed:,} failed"
         return Abort("nothing-acknowledged", "outcome", f"{reason}; {acked:,} had been before", None)
+
+    @staticmethod
+    def _counts(fleet: Fleet) -> tuple[int, int, int]:
+        """Acknowledged, failed, in flight, over all producers; what a producer gave up at its end stays in flight."""
+        producers = fleet.of_role("producer")
+        acked, failed, in_flight = (
+            sum(worker.count(name) for worker in producers) for name in ("acked", "errors", "in_flight")
+        )
+        return acked, failed, in_flight

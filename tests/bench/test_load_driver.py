@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.clients.fake import Behaviour, FakeBroker
+from bench.load.abort import Abort
 from bench.load.control import Control
 from bench.load.driver import Limits, LoadResult, LoadSpec, collect_records, run_load
 from bench.load.job import event, job_of
@@ -277,6 +278,36 @@ def test_a_silent_broker_ends_the_load_as_an_outcome(clients: list[ThreadHost], 
     assert all(row["sent_ns"] and row["acked_ns"] is None for row in rows[50:70])
     assert all(row["sent_ns"] is None for row in rows[70:])
     assert 200 < len(rows) < 1500
+
+
+def test_a_system_that_fails_every_message_has_stopped_answering(clients: list[ThreadHost]) -> None:
+    """Nothing is in flight, because each message is given up at once, and still nothing is acknowledged."""
+    with FakeBroker([TOPIC], behaviour=Behaviour(fail=lambda s: s >= 50)) as broker:
+        result = load(spec_of(broker, measure_s=60.0), clients)
+    assert result.abort is not None
+    assert (result.abort["rule"], result.abort["axis"]) == ("nothing-acknowledged", "outcome")
+    assert "failed; 100 had been before" in result.abort["reason"]
+
+
+def test_a_system_silent_through_the_drain_has_stopped_answering(clients: list[ThreadHost]) -> None:
+    """It falls silent so late that the schedule and the drain are over before the limit is: the schedule is recorded whole."""
+    with FakeBroker([TOPIC], behaviour=Behaviour(silent_from=300)) as broker:
+        limits = dataclasses.replace(LIMITS, nothing_acknowledged_s=60)
+        result = load(spec_of(broker, limits=limits, drain_s=2.0), clients)
+    assert result.abort is not None
+    assert (result.abort["rule"], result.abort["axis"]) == ("nothing-acknowledged", "outcome")
+    assert result.produced_rows == SCHEDULED
+
+
+def test_a_watch_ends_the_load(clients: list[ThreadHost], tmp_path: Path) -> None:
+    """What the caller sees beyond the workers ends the run with the caller's reason, and the rows are kept."""
+    seen = Abort("disk-full", "validity", "nothing left", "broker-2")
+    began = time.monotonic()
+    with FakeBroker([TOPIC]) as broker:
+        spec = spec_of(broker, measure_s=60.0)
+        result = load(spec, clients, watch=lambda: seen if time.monotonic() - began > 2 else None)
+    assert result.abort == seen.to_json()
+    assert 0 < len(rows_of(result, clients, tmp_path / "trial", "produced")) == result.produced_rows < 60 * 400
 
 
 def test_a_broker_slow_for_ever_ends_with_unsent_rows(clients: list[ThreadHost], tmp_path: Path) -> None:
