@@ -15,7 +15,7 @@ from provisioning.errors import CommandTimedOut, HostUnreachable
 
 Rule = Literal["nothing-acknowledged", "disk-full", "host-lost", "worker-died", "deployment-failed"]
 _HOST_ANSWER_S = 10.0
-_PROGRESS_S = 1.0  # how old, about, what a worker has last said may be
+_PROGRESS_S = 1.0  # how late, about, the operator learns of an acknowledgement
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,12 @@ def of_worker(worker: Worker) -> Abort | None:
     return Abort("worker-died", "validity", f"{name}: {worker.failure}", host)
 
 
-def of_silence(worker: Worker, silence_s: float, now_s: float) -> Abort | None:
-    """A worker that has said nothing for long: is its host gone, or it alone?"""
-    if worker.over or now_s - worker.heard_s < silence_s:
+def of_silence(worker: Worker, silence_s: float, now_s: float, *, since_s: float) -> Abort | None:
+    """A worker that has said nothing for long: is its host gone, or it alone?
+
+    `since_s`: when all were told to start. Before that, one that is ready has nothing to say while it waits for the others.
+    """
+    if worker.over or now_s - max(worker.heard_s, since_s) < silence_s:
         return None
     name, host = worker.job.worker, worker.host
     try:
@@ -87,10 +90,11 @@ class AcknowledgementWatch:
             return None
         return self._silence(fleet, self._limit_s)
 
-    def check_end(self, fleet: Fleet, drain_s: float) -> Abort | None:
-        """Once all producers have given up: did the system leave them without any answer for the whole of the drain?"""
+    def check_end(self, fleet: Fleet, load_ends_s: float) -> Abort | None:
+        """Once all producers have given up: has the system left them without any answer since the schedule's end?"""
         _, _, in_flight = self._counts(fleet)
-        return self._silence(fleet, min(self._limit_s, max(drain_s - _PROGRESS_S, drain_s / 2))) if in_flight else None
+        answered = self._since_s > load_ends_s + _PROGRESS_S
+        return self._silence(fleet, 0.0) if in_flight and not answered else None
 
     def _silence(self, fleet: Fleet, limit_s: float) -> Abort | None:
         silent_s = self._now_s() - self._since_s

@@ -194,7 +194,8 @@ class _Run:
             start_ns = now_ns + round(self._limits.lead_s * SECOND_NS)
             phases = self._schedule.phases(start_ns)
             self._fleet.tell(self._fleet.workers, {"start_ns": start_ns})
-            self._load_ends_s = time.monotonic() + self._limits.lead_s + self._schedule.duration_ns / SECOND_NS
+            self._told_s = time.monotonic()
+            self._load_ends_s = self._told_s + self._limits.lead_s + self._schedule.duration_ns / SECOND_NS
             abort = self._follow_producers() or self._drain()
         self._end(abort)
         return phases, abort
@@ -225,7 +226,7 @@ class _Run:
             abort = self._step() or watch.check(self._fleet)
             if abort is not None:
                 return abort
-        return watch.check_end(self._fleet, self._spec.workload.drain_s)
+        return watch.check_end(self._fleet, self._load_ends_s)
 
     def _drain(self) -> Abort | None:
         """Waits until every subscription has what was acknowledged and nothing more comes, or it takes too long."""
@@ -259,7 +260,8 @@ class _Run:
             return abort
         self._on_progress(progress_line(self._fleet, self._load_ends_s - time.monotonic()))
         now = time.monotonic()
-        silent = (of_silence(each, self._limits.silence_s, now) for each in self._fleet.workers)
+        limit_s = self._limits.silence_s
+        silent = (of_silence(each, limit_s, now, since_s=self._told_s) for each in self._fleet.workers)
         return next((abort for abort in silent if abort is not None), None)
 
     def _end(self, abort: Abort | None) -> None:

@@ -386,6 +386,21 @@ def test_silence_is_a_dead_worker_or_a_lost_host(tmp_path: Path, answer: Excepti
     assert (result.abort["rule"], result.abort["axis"], result.abort["host"]) == (rule, "validity", "client-2")
 
 
+def test_waiting_for_the_others_is_no_silence(tmp_path: Path) -> None:
+    """A worker that was ready early has nothing to say until a slow one is ready, too."""
+
+    def connect_slowly(_process: ThreadProcess, line: str) -> str | None:
+        if '"ready"' in line:
+            time.sleep(2.0)
+        return line
+
+    hosts = [ThreadHost("client-1", tmp_path), ThreadHost("client-2", tmp_path, connect_slowly)]
+    with FakeBroker([TOPIC]) as broker:
+        result = load(spec_of(broker, limits=dataclasses.replace(LIMITS, silence_s=1.5)), hosts)
+    assert result.abort is None
+    assert result.produced_rows == SCHEDULED
+
+
 def test_a_full_disk_is_told_as_such(clients: list[ThreadHost], monkeypatch: pytest.MonkeyPatch) -> None:
     """Records that can't be written end the load on the validity axis, naming the host."""
 
