@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from bench.campaign import Campaign, TrialSpec
 from bench.host_watch import HostWatch
 from bench.load.collect import collect_records
-from bench.load.driver import RECORDS, Limits, LoadResult, LoadSpec, run_load
+from bench.load.driver import RECORDS, LoadResult, LoadSpec, run_load
 from bench.profile import Profile
 from bench.progress import Reporter, Step
 from bench.systems import SYSTEMS
@@ -36,9 +36,7 @@ ABORTED_GRACE_S = 5.0
 
 @dataclass(frozen=True)
 class Bench:
-    """What trials run on: connected hosts, software, the client hosts' Python, which machine each host is (boot id), and how
-    long what may take.
-    """
+    """What trials run on: connected hosts, software, the client hosts' Python, and which machine each host is (boot id)."""
 
     inventory: Inventory
     hosts: tuple[Host, ...]
@@ -47,7 +45,6 @@ class Bench:
     boot_ids: Mapping[str, str]
     profile: Profile
     drop_caches: DropCaches = drop_page_caches
-    limits: Limits = field(default_factory=Limits)
 
     def with_role(self, role: str) -> tuple[Host, ...]:
         """The connected hosts of one role."""
@@ -161,7 +158,6 @@ def _load(
         topic=TOPIC,
         probe_topic=PROBE_TOPIC,
         seed=campaign.seed + spec.block,
-        limits=bench.limits,
     )
     with HostWatch(bench.hosts, full_disk_bytes=bench.profile.full_disk_bytes) as watch:
         result = run_load(
