@@ -19,6 +19,7 @@ from bench.results import Results
 from bench.runner import prepare, run_campaign
 from bench.systems import SYSTEMS
 from bench.vetted import VETTED_SCHEMA, Vetted
+from provisioning.daemon_agent import start_time
 from provisioning.deployment import Deployment
 from provisioning.inventory import Inventory
 from provisioning.software.maven import user_cache
@@ -103,7 +104,7 @@ class Saboteur(PlainReporter):
             host, folder = act.small_disk
             self.disks.enter_context(small_disk(self.scene.root(host) / folder))
         if act is not None and title.endswith(": collect"):
-            self.outlived[act.name] = [pid for pid in self._pids if Path(f"/proc/{pid}").exists()]
+            self.outlived[act.name] = [pid for pid in self._pids if start_time(pid) is not None]
 
     def detail(self, text: str) -> None:
         act, left = self._act(), _LEFT.search(text)
