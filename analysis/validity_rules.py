@@ -1,4 +1,8 @@
-"""Was the measurement sound? One small rule per validity check of docs/records.md. None of them looks at a system's latency."""
+"""Was the measurement sound? One small rule per validity check of docs/records.md. None of them looks at a system's latency.
+
+Where a system itself has ended a trial, or one of its daemons, what can't be observed any more is its doing: that is an outcome
+and no defect of the measurement. Calling it unknown would exclude just those trials in which a system failed.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,10 @@ def send_delay(evidence: Evidence, bounds: Bounds) -> Finding:
     """
     found = evidence.percentile(SEND_DELAY, _P99)
     if found is None or found.value_ns is None:
+        if rule := _ended_by_the_system(evidence):
+            return Finding(
+                True, f"The system ended the trial ({rule}) before enough was sent for a p99 of the send delay."
+            )
         raise Missing("The measure phase has too few sent messages for a p99 of the send delay.")
     p99_ms, bound = found.value_ns / _MS, float(bounds["p99_ms"])
     workers = evidence.observation("workers")
@@ -71,6 +79,8 @@ def steal(evidence: Evidence, bounds: Bounds) -> Finding:
     """The hypervisor gave the machines the CPU they were promised."""
     shares = {use.host: use.cpu_shares["steal"] for use in evidence.machines if "steal" in use.cpu_shares}
     if not shares:
+        if rule := _ended_by_the_system(evidence):
+            return Finding(True, f"The system ended the trial ({rule}) before the measure phase.")
         raise Missing("No CPU telemetry was recorded in the measure phase.")
     host, worst = max(shares.items(), key=lambda item: item[1])
     bound = float(bounds["share"])
@@ -98,9 +108,13 @@ def client_cpu(evidence: Evidence, bounds: Bounds) -> Finding:
     if not workers:
         raise Missing("No worker reported its CPU time.")
     silent = [worker["worker"] for worker in workers if worker["cpu_s"] is None or not worker["wall_s"]]
-    if silent:
+    rule = _ended_by_the_system(evidence)
+    if silent and not rule:
         raise Missing(f"No CPU time was reported by {', '.join(silent)}.")
-    shares = {worker["worker"]: float(worker["cpu_s"]) / float(worker["wall_s"]) for worker in workers}
+    reported = [worker for worker in workers if worker["worker"] not in silent]
+    if not reported:
+        return Finding(True, f"The system ended the trial ({rule}) before any worker could report its CPU time.")
+    shares = {worker["worker"]: float(worker["cpu_s"]) / float(worker["wall_s"]) for worker in reported}
     name, worst = max(shares.items(), key=lambda item: item[1])
     bound = float(bounds["share_of_core"])
     sentence = f"The busiest worker ({name}) used {worst:.0%} of a core; the bound is {bound:.0%}."
@@ -163,14 +177,38 @@ def rows_complete(evidence: Evidence, _bounds: Bounds) -> Finding:
 def independent_count(evidence: Evidence, _bounds: Bounds) -> Finding:
     """The broker's own count of stored messages agrees with what clients saw."""
     stored = evidence.observation("messages_stored")
+    gone = _daemons_gone(evidence)
     if stored is None:
+        if rule := _ended_by_the_system(evidence):
+            return Finding(True, f"The system ended the trial ({rule}), so it was not asked for its own count.")
+        if gone:
+            sentence = f"The broker's own count could not be read, for it had lost {', '.join(gone)}: there is no second witness."
+            return Finding(True, sentence, {"gone": gone})
         raise Missing("The broker's own count of stored messages could not be read.")
     counts = evidence.counts
     # a message that one subscription got was stored; only what none got may be missing at the broker
     lost = min((delivery.lost for delivery in evidence.deliveries), default=0)
-    low, high = counts.acknowledged - lost, counts.acknowledged + counts.sent_unacknowledged
+    # a client that sends again what a dying broker had stored already makes a message that is there, and received, twice
+    repeats = max((delivery.duplicates for delivery in evidence.deliveries), default=0)
+    low, high = counts.acknowledged - lost, counts.acknowledged + counts.sent_unacknowledged + repeats
     sentence = f"The broker stored {stored:,} messages; the clients' records allow {low:,} to {high:,}."
-    return Finding(low <= stored <= high, sentence, {"messages_stored": stored, "lowest": low, "highest": high})
+    figures = {"messages_stored": stored, "lowest": low, "highest": high}
+    if stored < low and gone:
+        sentence += f" The rest is no contradiction: a counter may have ended with {', '.join(gone)}."
+        return Finding(True, sentence, {**figures, "gone": gone})
+    return Finding(low <= stored <= high, sentence, figures)
+
+
+def _ended_by_the_system(evidence: Evidence) -> str | None:
+    """The rule by which the system itself ended the trial, if it did."""
+    abort = evidence.trial.document["abort"]
+    return str(abort["rule"]) if abort and abort["axis"] == "outcome" else None
+
+
+def _daemons_gone(evidence: Evidence) -> list[str]:
+    """The daemons that ended, or were another process at the end."""
+    daemons = evidence.trial.document["observations"].get("daemons") or []
+    return [f"{each['daemon']} on {each['host']}" for each in daemons if each["pid_at_end"] != each["pid_at_start"]]
 
 
 def _schedule(workload: Mapping[str, Any]) -> tuple[float, float]:

@@ -31,10 +31,11 @@ class Check:
 
 @dataclass(frozen=True)
 class Profile:
-    """`memory`: system -> process -> size name -> JVM size."""
+    """`memory`: system -> process -> size name -> JVM size. `full_disk_bytes`: a disk with less than so much left is full."""
 
     schema: int
     checks: tuple[Check, ...]
+    full_disk_bytes: int
     memory: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
 

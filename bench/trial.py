@@ -6,11 +6,13 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from bench.campaign import Campaign, TrialSpec
+from bench.host_watch import HostWatch
 from bench.load.collect import collect_records
-from bench.load.driver import LoadResult, LoadSpec, run_load
+from bench.load.driver import RECORDS, LoadResult, LoadSpec, run_load
 from bench.profile import Profile
 from bench.progress import Reporter, Step
 from bench.systems import SYSTEMS
@@ -28,6 +30,8 @@ from provisioning.settings import Settings, drift
 
 TRIAL_SCHEMA = 1
 TOPIC, PROBE_TOPIC = "samebox", "samebox-probe"
+# A system that has stopped answering seldom ends by itself either, and nobody needs what it would still write.
+ABORTED_GRACE_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
     2. start: configure from whole-file templates, start, wait until the cluster is complete, make the topic
     3. settings: read back what the running processes say and note what differs from what was intended
     4. load: workers connect, the schedule runs (warm-up, measurement), consumers drain; telemetry beside it
-    5. count: the system's own counters, replicas, processes, clocks, boot ids
+    5. count: the system's own counters and replicas (unless the load was aborted), processes, clocks, boot ids
     6. stop: end the system, so that logs no longer change
     7. collect: records, telemetry and logs onto the operator's disk
 
@@ -103,7 +107,8 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
         # also after Ctrl-C: a cluster left running would disturb whatever comes next
         with log.step("stop"):
             quietly(log, telemetry.stop)
-            quietly(log, lambda: daemons.stop_everything(bench.hosts))
+            grace_s = daemons.GRACE_S if log.abort is None else ABORTED_GRACE_S
+            quietly(log, lambda: daemons.stop_everything(bench.hosts, grace_s=grace_s))
     with log.step("collect"):
         rows = _collect(deployment, telemetry, load, bench, folder, log)
     return _document(spec, campaign, bench, deployment, log, load, settings, rows)
@@ -142,27 +147,31 @@ def _load(
     spec: TrialSpec, campaign: Campaign, bench: Bench, deployment: Deployment, telemetry: Telemetry, log: TrialLog
 ) -> LoadResult:
     endpoints = deployment.endpoints()
-    # what a load that was cut off left there must not fill the client's disk
-    on_all("clearing old records", bench.with_role("client"), lambda host: host.run(f"rm -rf {host.record.root}/load"))
+    on_all("clearing old records", bench.with_role("client"), _clear_records)
     telemetry.start()
     log.sampled = True
-    result = run_load(
-        LoadSpec(
-            workload=spec.workload,
-            client_module=SYSTEMS[spec.system].client_module,
-            service_url=endpoints.service_url,
-            client_settings=endpoints.client_settings,
-            topic=TOPIC,
-            probe_topic=PROBE_TOPIC,
-            seed=campaign.seed + spec.block,
-        ),
-        bench.with_role("client"),
-        bench.pythons,
-        on_progress=log.reporter.detail,
+    load = LoadSpec(
+        workload=spec.workload,
+        client_module=SYSTEMS[spec.system].client_module,
+        service_url=endpoints.service_url,
+        client_settings=endpoints.client_settings,
+        topic=TOPIC,
+        probe_topic=PROBE_TOPIC,
+        seed=campaign.seed + spec.block,
     )
+    with HostWatch(bench.hosts, full_disk_bytes=bench.profile.full_disk_bytes) as watch:
+        result = run_load(
+            load, bench.with_role("client"), bench.pythons, on_progress=log.reporter.detail, watch=watch.found
+        )
     if result.abort is not None:
         log.end(**result.abort)
     return result
+
+
+def _clear_records(host: Host) -> None:
+    """What a load that was cut off left there must not fill the client's disk. The folder stays: it may be a disk of its own."""
+    folder = quote(f"{host.record.root}/{RECORDS}")
+    host.run(f"mkdir -p {folder} && find {folder} -mindepth 1 -delete")
 
 
 def _count(
@@ -172,8 +181,10 @@ def _count(
     bench: Bench,
     log: TrialLog,
 ) -> None:
-    log.observations["messages_stored"] = _or_none(deployment.messages_stored)
-    log.observations["under_replicated"] = _or_none(lambda: list(deployment.under_replicated()))
+    # After an abort the system isn't asked: one that has stopped answering would only let minutes pass.
+    asked = log.abort is None
+    log.observations["messages_stored"] = _or_none(deployment.messages_stored) if asked else None
+    log.observations["under_replicated"] = _or_none(lambda: list(deployment.under_replicated())) if asked else None
     ended = {(state.host, state.daemon): state for state in deployment.daemons()}
     log.observations["daemons"] = [
         {

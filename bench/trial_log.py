@@ -76,4 +76,5 @@ def quietly(log: TrialLog, action: Callable[[], object]) -> None:
     try:
         action()
     except SameboxError as error:
-        log.end("kit-failed", "validity", str(error))
+        lost = _lost_host(error)
+        log.end("kit-failed" if lost is None else "host-lost", "validity", str(error), lost)

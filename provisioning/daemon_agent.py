@@ -135,6 +135,7 @@ def tail(log_path: str, size: int = 2000) -> str:
 def stop(request: dict[str, Any]) -> dict[str, Any]:
     """SIGTERM, wait, SIGKILL to the whole session's group, wait; pid files go only with their processes.
 
+    A frozen process can't heed SIGTERM: it is let go on, so that it ends as the others do.
     `names` None = all; `tier` None = any. The pids are read before the first signal: a server may delete files as it ends.
     """
     run_dir = Path(request["run_dir"])
@@ -146,6 +147,7 @@ def stop(request: dict[str, Any]) -> dict[str, Any]:
     }
     for daemon in alive(chosen).values():
         signal_quietly(os.kill, daemon["pid"], signal.SIGTERM)
+        signal_quietly(os.kill, daemon["pid"], signal.SIGCONT)
     left = wait_gone(chosen, request["grace_s"])
     killed = sorted(left)
     for daemon in left.values():

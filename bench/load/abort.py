@@ -1,4 +1,7 @@
-"""The live rules: when a run can't go on. They look at workers and clocks only; what an abort means is analysis' business."""
+"""The live rules: when a run can't go on. They look at workers and clocks only; what an abort means is analysis' business.
+
+What they can't see (the brokers' hosts, the disks) is told them by the run's `watch`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from provisioning.errors import CommandTimedOut, HostUnreachable
 
 Rule = Literal["nothing-acknowledged", "disk-full", "host-lost", "worker-died", "deployment-failed"]
 _HOST_ANSWER_S = 10.0
+_PROGRESS_S = 1.0  # how late, about, the operator learns of an acknowledgement
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,12 @@ def of_worker(worker: Worker) -> Abort | None:
     return Abort("worker-died", "validity", f"{name}: {worker.failure}", host)
 
 
-def of_silence(worker: Worker, silence_s: float, now_s: float) -> Abort | None:
-    """A worker that has said nothing for long: is its host gone, or it alone?"""
-    if worker.over or now_s - worker.heard_s < silence_s:
+def of_silence(worker: Worker, silence_s: float, now_s: float, *, since_s: float) -> Abort | None:
+    """A worker that has said nothing for long: is its host gone, or it alone?
+
+    `since_s`: when all were told to start. Before that, one that is ready has nothing to say while it waits for the others.
+    """
+    if worker.over or now_s - max(worker.heard_s, since_s) < silence_s:
         return None
     name, host = worker.job.worker, worker.host
     try:
@@ -66,24 +73,44 @@ def of_silence(worker: Worker, silence_s: float, now_s: float) -> Abort | None:
 
 
 class AcknowledgementWatch:
-    """Nothing acknowledged for `limit_s` while messages are in flight: the system has stopped answering."""
+    """Nothing acknowledged for `limit_s` while messages are in flight or fail: the system has stopped answering."""
 
     def __init__(self, limit_s: float, *, now_s: Callable[[], float] = time.monotonic) -> None:
         self._limit_s = limit_s
         self._now_s = now_s
         self._acked = 0
+        self._failed = 0
         self._since_s = now_s()
 
     def check(self, fleet: Fleet) -> Abort | None:
         """To be called after each event; the clock starts with the watch and anew with every acknowledgement."""
-        producers = fleet.of_role("producer")
-        acked = sum(worker.count("acked") for worker in producers)
-        in_flight = sum(worker.count("in_flight") for worker in producers if not worker.over)
-        if acked > self._acked or in_flight == 0:
-            self._acked, self._since_s = acked, self._now_s()
+        acked, failed, in_flight = self._counts(fleet)
+        if acked > self._acked or (in_flight == 0 and failed == self._failed):
+            self._acked, self._failed, self._since_s = acked, failed, self._now_s()
             return None
+        return self._silence(fleet, self._limit_s)
+
+    def check_end(self, fleet: Fleet, load_ends_s: float) -> Abort | None:
+        """Once all producers have given up: has the system left them without any answer since the schedule's end?"""
+        _, _, in_flight = self._counts(fleet)
+        answered = self._since_s > load_ends_s + _PROGRESS_S
+        return self._silence(fleet, 0.0) if in_flight and not answered else None
+
+    def _silence(self, fleet: Fleet, limit_s: float) -> Abort | None:
         silent_s = self._now_s() - self._since_s
-        if silent_s < self._limit_s:
+        if silent_s < limit_s:
             return None
+        acked, failed, in_flight = self._counts(fleet)
         reason = f"nothing was acknowledged for {silent_s:.0f} s while {in_flight:,} messages were in flight"
+        if failed > self._failed:
+            reason += f" and {failed - self._failed:,} failed"
         return Abort("nothing-acknowledged", "outcome", f"{reason}; {acked:,} had been before", None)
+
+    @staticmethod
+    def _counts(fleet: Fleet) -> tuple[int, int, int]:
+        """Acknowledged, failed, in flight, over all producers; what a producer gave up at its end stays in flight."""
+        producers = fleet.of_role("producer")
+        acked, failed, in_flight = (
+            sum(worker.count(name) for worker in producers) for name in ("acked", "errors", "in_flight")
+        )
+        return acked, failed, in_flight

@@ -26,8 +26,9 @@ from bench.workload import Workload
 from provisioning.errors import InvalidInput
 from provisioning.host import Host
 
-__all__ = ["Limits", "LoadResult", "LoadSpec", "collect_records", "run_load"]
+__all__ = ["RECORDS", "Limits", "LoadResult", "LoadSpec", "collect_records", "run_load"]
 
+RECORDS = "load"  # where runs keep their records, below a client host's root
 _TICK_S = 0.25
 
 
@@ -89,9 +90,11 @@ def run_load(
     pythons: Mapping[str, str],
     *,
     on_progress: Callable[[str], None] = lambda _text: None,
+    watch: Callable[[], Abort | None] = lambda: None,
 ) -> LoadResult:
     """Runs one load over `hosts` (clients); `pythons` maps host name to the shell words that run Python there.
 
+    `watch` is asked several times a second, must answer at once, and ends the run by what it has seen beyond the workers.
     A run that a live rule ends has `abort` set; it isn't an exception. Raises HostError when a worker can't be started.
     Whatever is raised (also KeyboardInterrupt), no worker is left behind.
     """
@@ -100,7 +103,7 @@ def run_load(
             "no client hosts to place workers on.", next_step="Give the testbed at least one client host."
         )
     run = secrets.randbits(32)
-    directory = f"load/{run:08x}"
+    directory = f"{RECORDS}/{run:08x}"
     fleet = Fleet()
     schedule = schedule_of(spec)
     try:
@@ -108,7 +111,7 @@ def run_load(
             host = hosts[number % len(hosts)]
             placed = dataclasses.replace(job, output_dir=f"{host.record.root}/{directory}")
             fleet.start(placed, host, pythons[host.name])
-        phases, abort = _Run(spec, schedule, fleet, on_progress).follow()
+        phases, abort = _Run(spec, schedule, fleet, on_progress, watch).follow()
     finally:
         fleet.close()
     return LoadResult(
@@ -173,11 +176,15 @@ def _jobs(spec: LoadSpec, schedule: Schedule, run: int) -> list[Job]:
 class _Run:
     """One run from ready to done. The first abort ends it; what was recorded until then is kept."""
 
-    def __init__(self, spec: LoadSpec, schedule: Schedule, fleet: Fleet, on_progress: Callable[[str], None]) -> None:
+    def __init__(
+        self, spec: LoadSpec, schedule: Schedule, fleet: Fleet, on_progress: Callable[[str], None],
+        watch: Callable[[], Abort | None],
+    ) -> None:  # fmt: skip
         self._spec, self._limits = spec, spec.limits
         self._schedule = schedule
         self._fleet = fleet
         self._on_progress = on_progress
+        self._watch = watch
 
     def follow(self) -> tuple[tuple[Phase, ...], Abort | None]:
         abort = self._await_ready()
@@ -187,7 +194,8 @@ class _Run:
             start_ns = now_ns + round(self._limits.lead_s * SECOND_NS)
             phases = self._schedule.phases(start_ns)
             self._fleet.tell(self._fleet.workers, {"start_ns": start_ns})
-            self._load_ends_s = time.monotonic() + self._limits.lead_s + self._schedule.duration_ns / SECOND_NS
+            self._told_s = time.monotonic()
+            self._load_ends_s = self._told_s + self._limits.lead_s + self._schedule.duration_ns / SECOND_NS
             abort = self._follow_producers() or self._drain()
         self._end(abort)
         return phases, abort
@@ -196,7 +204,7 @@ class _Run:
         deadline = time.monotonic() + self._limits.ready_s
         while any(worker.state == "starting" for worker in self._fleet.workers):
             self._fleet.next(_TICK_S)
-            abort = self._worker_abort()
+            abort = self._worker_abort() or self._watch()
             if abort is not None:
                 return abort
             if time.monotonic() > deadline:
@@ -218,7 +226,7 @@ class _Run:
             abort = self._step() or watch.check(self._fleet)
             if abort is not None:
                 return abort
-        return None
+        return watch.check_end(self._fleet, self._load_ends_s)
 
     def _drain(self) -> Abort | None:
         """Waits until every subscription has what was acknowledged and nothing more comes, or it takes too long."""
@@ -247,13 +255,13 @@ class _Run:
     def _step(self) -> Abort | None:
         """Takes in what a worker says, shows the progress, and applies the rules about workers."""
         worker = self._fleet.next(_TICK_S)
-        if worker is not None:
-            abort = of_worker(worker)
-            if abort is not None:
-                return abort
+        abort = (of_worker(worker) if worker is not None else None) or self._watch()
+        if abort is not None:
+            return abort
         self._on_progress(progress_line(self._fleet, self._load_ends_s - time.monotonic()))
         now = time.monotonic()
-        silent = (of_silence(each, self._limits.silence_s, now) for each in self._fleet.workers)
+        limit_s = self._limits.silence_s
+        silent = (of_silence(each, limit_s, now, since_s=self._told_s) for each in self._fleet.workers)
         return next((abort for abort in silent if abort is not None), None)
 
     def _end(self, abort: Abort | None) -> None:

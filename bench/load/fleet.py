@@ -153,4 +153,5 @@ class Fleet:
             return str(error)
         worker.exit_status = completed.exit_status
         tail = completed.stderr.strip()[-_EVIDENCE_CHARACTERS:]
-        return f"it ended with status {completed.exit_status} in the middle of its work. {tail}".rstrip()
+        how = "was ended by a signal" if completed.exit_status < 0 else f"ended with status {completed.exit_status}"
+        return f"it {how} in the middle of its work. {tail}".rstrip()

@@ -123,6 +123,32 @@ def test_rules_on_aggregates_fail_on_what_they_are_for() -> None:
     assert _verdict(stolen, "steal").verdict == "warn"
 
 
+@pytest.mark.parametrize("check", ["send-delay", "steal", "client-cpu", "independent-count"])
+def test_what_the_system_cut_off_is_not_held_against_the_measurement(check: str) -> None:
+    """A trial that the system ended by not answering stays in the comparison; the same gaps in another trial are unknown."""
+    gaps = {"messages_stored": None, "workers": [{"worker": "w", "cpu_s": None, "wall_s": None}]}
+    bare = replace(_evidence({}, gaps), percentiles=(), machines=())
+    aborted = replace(bare, trial=_evidence({"ended": "aborted", "abort": SILENT}, gaps).trial)
+    assert _verdict(bare, check).verdict == "unknown"
+    assert _verdict(aborted, check).verdict == "valid"
+
+
+@pytest.mark.parametrize(("stored", "verdict"), [(None, "valid"), (1600, "valid"), (3200, "valid"), (3201, "invalid")])
+def test_a_count_that_ended_with_its_daemon_contradicts_nobody(stored: int | None, verdict: str) -> None:
+    """With a daemon gone its counter may be missing or have begun anew; what is too many is too many all the same."""
+    found = _verdict(_evidence({}, {"messages_stored": stored, "daemons": [DAEMON]}), "independent-count")
+    assert found.verdict == verdict
+    assert stored in (3200, 3201) or "broker on broker-1" in found.sentence
+
+
+def test_a_message_stored_twice_was_received_twice() -> None:
+    """A client's second try after a broker's death: the broker counts it, and so do the consumers."""
+    sound = _evidence({}, {"messages_stored": 3203})
+    repeated = replace(sound, deliveries=(Delivery(NAME, "sub-0", 3200, 3203, 0, 3, 0, ()),))
+    assert _verdict(sound, "independent-count").verdict == "invalid"
+    assert _verdict(repeated, "independent-count").verdict == "valid"
+
+
 def test_another_host_in_the_block_is_invalid() -> None:
     """A host that was replaced between two trials of a block breaks the pairing."""
     evidence = _evidence()

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.clients.fake import Behaviour, FakeBroker
+from bench.load.abort import Abort
 from bench.load.control import Control
 from bench.load.driver import Limits, LoadResult, LoadSpec, collect_records, run_load
 from bench.load.job import event, job_of
@@ -279,6 +280,36 @@ def test_a_silent_broker_ends_the_load_as_an_outcome(clients: list[ThreadHost], 
     assert 200 < len(rows) < 1500
 
 
+def test_a_system_that_fails_every_message_has_stopped_answering(clients: list[ThreadHost]) -> None:
+    """Nothing is in flight, because each message is given up at once, and still nothing is acknowledged."""
+    with FakeBroker([TOPIC], behaviour=Behaviour(fail=lambda s: s >= 50)) as broker:
+        result = load(spec_of(broker, measure_s=60.0), clients)
+    assert result.abort is not None
+    assert (result.abort["rule"], result.abort["axis"]) == ("nothing-acknowledged", "outcome")
+    assert "failed; 100 had been before" in result.abort["reason"]
+
+
+def test_a_system_silent_through_the_drain_has_stopped_answering(clients: list[ThreadHost]) -> None:
+    """It falls silent so late that the schedule and the drain are over before the limit is: the schedule is recorded whole."""
+    with FakeBroker([TOPIC], behaviour=Behaviour(silent_from=300)) as broker:
+        limits = dataclasses.replace(LIMITS, nothing_acknowledged_s=60)
+        result = load(spec_of(broker, limits=limits, drain_s=2.0), clients)
+    assert result.abort is not None
+    assert (result.abort["rule"], result.abort["axis"]) == ("nothing-acknowledged", "outcome")
+    assert result.produced_rows == SCHEDULED
+
+
+def test_a_watch_ends_the_load(clients: list[ThreadHost], tmp_path: Path) -> None:
+    """What the caller sees beyond the workers ends the run with the caller's reason, and the rows are kept."""
+    seen = Abort("disk-full", "validity", "nothing left", "broker-2")
+    began = time.monotonic()
+    with FakeBroker([TOPIC]) as broker:
+        spec = spec_of(broker, measure_s=60.0)
+        result = load(spec, clients, watch=lambda: seen if time.monotonic() - began > 2 else None)
+    assert result.abort == seen.to_json()
+    assert 0 < len(rows_of(result, clients, tmp_path / "trial", "produced")) == result.produced_rows < 60 * 400
+
+
 def test_a_broker_slow_for_ever_ends_with_unsent_rows(clients: list[ThreadHost], tmp_path: Path) -> None:
     """What could not be sent until the drain was over is a row all the same: the whole schedule is there."""
     with FakeBroker([TOPIC], behaviour=Behaviour(ack_delay_s=0.1)) as broker:
@@ -353,6 +384,21 @@ def test_silence_is_a_dead_worker_or_a_lost_host(tmp_path: Path, answer: Excepti
         result = load(spec_of(broker, limits=limits, measure_s=60.0), hosts)
     assert result.abort is not None
     assert (result.abort["rule"], result.abort["axis"], result.abort["host"]) == (rule, "validity", "client-2")
+
+
+def test_waiting_for_the_others_is_no_silence(tmp_path: Path) -> None:
+    """A worker that was ready early has nothing to say until a slow one is ready, too."""
+
+    def connect_slowly(_process: ThreadProcess, line: str) -> str | None:
+        if '"ready"' in line:
+            time.sleep(2.0)
+        return line
+
+    hosts = [ThreadHost("client-1", tmp_path), ThreadHost("client-2", tmp_path, connect_slowly)]
+    with FakeBroker([TOPIC]) as broker:
+        result = load(spec_of(broker, limits=dataclasses.replace(LIMITS, silence_s=1.5)), hosts)
+    assert result.abort is None
+    assert result.produced_rows == SCHEDULED
 
 
 def test_a_full_disk_is_told_as_such(clients: list[ThreadHost], monkeypatch: pytest.MonkeyPatch) -> None:

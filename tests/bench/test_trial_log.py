@@ -58,6 +58,28 @@ def test_the_first_reason_stands(log: TrialLog) -> None:
     assert log.abort["rule"] == "nothing-acknowledged"
 
 
+@pytest.mark.parametrize(
+    ("error", "rule", "host"),
+    [
+        (
+            HostsFailed("ending telemetry", {"broker-1": HostUnreachable("broker-1", "cut off")}),
+            "host-lost",
+            "broker-1",
+        ),
+        (DeploymentError("no log there"), "kit-failed", None),
+    ],
+)
+def test_cleaning_up_may_find_a_lost_host(log: TrialLog, error: SameboxError, rule: str, host: str | None) -> None:
+    """A connection that was cut while nobody looked shows when the samplers are ended: the host is named."""
+
+    def fail() -> None:
+        raise error
+
+    quietly(log, fail)
+    assert log.abort is not None
+    assert (log.abort["rule"], log.abort["axis"], log.abort["host"]) == (rule, "validity", host)
+
+
 def test_an_interrupt_is_not_a_reason(log: TrialLog) -> None:
     """Ctrl-C goes through: an interrupted trial is no result."""
     with pytest.raises(KeyboardInterrupt), failures_end(log):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -60,6 +61,14 @@ def test_a_deaf_daemon_is_killed(tmp_path: Path) -> None:
         await_ready(tmp_path, ["deaf"], [{"path": str(tmp_path / "deaf.log"), "contains": ["deaf"]}])["pending"] == []
     )
     assert stop(tmp_path, grace_s=0.3)["killed"] == ["deaf"]
+    assert daemon_agent.start_time(pid) is None
+
+
+def test_a_frozen_daemon_ends_like_any_other(tmp_path: Path) -> None:
+    """SIGTERM waits for a stopped process; let go on, it ends by itself within the grace."""
+    pid = start(tmp_path, spec("frozen", ["sleep", "60"], tmp_path))["pids"]["frozen"]
+    os.kill(pid, signal.SIGSTOP)
+    assert stop(tmp_path, grace_s=5)["killed"] == []
     assert daemon_agent.start_time(pid) is None
 
 
