@@ -29,6 +29,11 @@ def no_loss(evidence: Evidence, _bounds: Bounds) -> Finding:
     lost = {delivery.subscription: delivery.lost for delivery in _deliveries(evidence)}
     examples = [name for delivery in evidence.deliveries for name in delivery.examples]
     total, acknowledged = sum(lost.values()), evidence.counts.acknowledged
+    if total and evidence.trial.document["abort"]:
+        raise Missing(
+            f"{total:,} of {acknowledged:,} acknowledged messages had not been received when the trial was ended early: "
+            "they may have been on their way."
+        )
     if total:
         first = f", first: producer/sequence {examples[0]}" if examples else ""
         sentence = f"{total:,} of {acknowledged:,} acknowledged messages were never received{first}."
