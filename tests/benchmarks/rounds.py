@@ -19,7 +19,7 @@ COLUMNS = (  # heading, field of Row, decimals
     ("end-to-end p50 ms", "end_to_end_p50_ms", 2),
     ("bytes/row", "bytes_per_row", 1),
 )
-console = Console(highlight=False, width=140)
+console = Console(highlight=False, width=160)
 
 
 def alternate(contenders: Mapping[str, Callable[[], Row]], runs: int) -> dict[str, list[Row]]:
@@ -41,7 +41,7 @@ def median(rows: Sequence[Row], field: str) -> float:
 def print_rows(title: str, rows: Mapping[str, Sequence[Row]]) -> None:
     """One line per contender: medians, and every run's rate."""
     table = Table(title=title, title_justify="left", box=None, header_style="bold")
-    table.add_column("tool")
+    table.add_column("tool", no_wrap=True)
     for heading, _, _ in COLUMNS:
         table.add_column(heading, justify="right")
     table.add_column("msg/s of each run")
