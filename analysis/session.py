@@ -13,6 +13,7 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",  # counts come to the driver in columns
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.session.timeZone": "UTC",
     # a record that can't be read is an error, never a smaller sample

@@ -49,7 +49,8 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the benchmark, or with --fresh one query; the only place that turns a difference into an exit code."""
     options = _parse(arguments)
     # what spark-submit would be told; both engines get the same number of threads
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--master local[{options.threads}] pyspark-shell"
+    master = f"--master local[{options.threads}] --conf spark.ui.showConsoleProgress=false"
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{master} pyspark-shell"
     shape = Shape(options.rows, options.trials)
     results = ROOT / ".samebox" / "benchmarks" / f"produced-{shape.rows}-{shape.trials}"
     if options.fresh:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from analysis.campaign import read_campaign
 from analysis.latencies import PUBLISH, RESPONSE, SEND_DELAY, all_latencies
@@ -63,11 +62,11 @@ class Spark:
         storage = Storage(spark)
         records = load_records(spark, storage, read_campaign(storage, str(results)))
         self._spark = spark
-        self._latencies: DataFrame = all_latencies(records.produced, records.consumed)
+        self._latencies = all_latencies(records)
 
     def percentiles(self, case: Case) -> Values:
         """Runs the case once."""
-        wanted = self._latencies.where(F.col("metric").isin(*case.metrics))
+        wanted = [series for series in self._latencies if series.metric in case.metrics]
         return {
             Key(one.trial, one.metric, one.quantile_ppm): Found(one.value_ns, one.samples)
             for one in exact_percentiles(self._spark, wanted, case.quantiles_ppm)
