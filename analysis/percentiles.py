@@ -140,9 +140,9 @@ def exact_percentiles(spark: SparkSession, latencies: Sequence[Series], quantile
         (row["trial"], row["metric"], row["subscription"], row["quantile_ppm"]): row["value_ns"]
         for row in rows.collect()
     }
-    totals = histogram.groupby(list(KEYS))["samples"].sum()
+    totals: dict[tuple[str, str, str], int] = histogram.groupby(list(KEYS))["samples"].sum().to_dict()
     return [
-        Percentile(*key, quantile, int(total), found.get((*key, quantile)))
+        Percentile(*key, quantile, total, found.get((*key, quantile)))
         for key, total in sorted(totals.items())
         for quantile in sorted(set(quantiles))
     ]
