@@ -140,10 +140,10 @@ def exact_percentiles(spark: SparkSession, latencies: Sequence[Series], quantile
         (row["trial"], row["metric"], row["subscription"], row["quantile_ppm"]): row["value_ns"]
         for row in rows.collect()
     }
-    totals: dict[tuple[str, str, str], int] = histogram.groupby(list(KEYS))["samples"].sum().to_dict()
+    totals: dict[Any, int] = {key: int(counts["samples"].sum()) for key, counts in histogram.groupby(list(KEYS))}
     return [
-        Percentile(*key, quantile, total, found.get((*key, quantile)))
-        for key, total in sorted(totals.items())
+        Percentile(trial, metric, subscription, quantile, total, found.get((trial, metric, subscription, quantile)))
+        for (trial, metric, subscription), total in sorted(totals.items())
         for quantile in sorted(set(quantiles))
     ]
 
