@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from analysis.campaign import NANOSECONDS
+from analysis.load import Records
 
 RESPONSE = "response_latency"
 PUBLISH = "publish_latency"
@@ -19,43 +22,54 @@ def second_of(time_ns: Column) -> Column:
     return F.floor((time_ns - F.col("start_ns")) / F.lit(NANOSECONDS)).cast("int")
 
 
-def produced_latencies(produced: DataFrame) -> DataFrame:
-    """Response, publish latency and send delay of every message that has them.
+@dataclass(frozen=True)
+class Series:
+    """One metric of one trial. `samples`: trial, metric, subscription, phase, second, value_ns; the first two are constant."""
+
+    trial: str
+    metric: str
+    samples: DataFrame
+
+
+def produced_latencies(produced: DataFrame) -> dict[str, DataFrame]:
+    """Response latency, publish latency and send delay of every message that has them, by metric.
 
     A message acknowledged before its send call returned has a publish latency of 0, never less (docs/records.md).
     """
     waited_ns = F.col("acked_ns") - F.col("sent_ns")
-    never_negative = F.when(waited_ns < F.lit(0), F.lit(0)).when(waited_ns >= F.lit(0), waited_ns)
-    samples = F.array(
-        F.struct(F.lit(RESPONSE).alias("metric"), (F.col("acked_ns") - F.col("intended_ns")).alias("value_ns")),
-        F.struct(F.lit(PUBLISH).alias("metric"), never_negative.alias("value_ns")),
-        F.struct(F.lit(SEND_DELAY).alias("metric"), (F.col("sent_ns") - F.col("intended_ns")).alias("value_ns")),
-    )
-    exploded = produced.select(
-        "trial", "phase", second_of(F.col("intended_ns")).alias("second"), F.explode(samples).alias("sample")
-    )
-    return exploded.select(
-        "trial",
-        F.col("sample.metric").alias("metric"),
-        F.lit(NO_SUBSCRIPTION).alias("subscription"),
-        "phase",
-        "second",
-        F.col("sample.value_ns").alias("value_ns"),
-    ).where(F.col("value_ns").isNotNull())
+    values_ns = {
+        RESPONSE: F.col("acked_ns") - F.col("intended_ns"),
+        PUBLISH: F.when(waited_ns < F.lit(0), F.lit(0)).when(waited_ns >= F.lit(0), waited_ns),
+        SEND_DELAY: F.col("sent_ns") - F.col("intended_ns"),
+    }
+    no_subscription = F.lit(NO_SUBSCRIPTION)
+    return {metric: _samples(produced, metric, no_subscription, value_ns) for metric, value_ns in values_ns.items()}
 
 
 def consumed_latencies(consumed: DataFrame) -> DataFrame:
     """End-to-end latency of every receipt, per subscription; a repeat is a receipt of its own."""
-    return consumed.select(
+    return _samples(consumed, END_TO_END, F.col("subscription"), F.col("received_ns") - F.col("intended_ns"))
+
+
+def all_latencies(records: Records) -> list[Series]:
+    """Every sample of every trial."""
+    of_producers = [
+        Series(trial, metric, samples)
+        for trial, produced in records.produced.of_trial.items()
+        for metric, samples in produced_latencies(produced).items()
+    ]
+    of_consumers = [
+        Series(trial, END_TO_END, consumed_latencies(consumed)) for trial, consumed in records.consumed.of_trial.items()
+    ]
+    return of_producers + of_consumers
+
+
+def _samples(rows: DataFrame, metric: str, subscription: Column, value_ns: Column) -> DataFrame:
+    return rows.select(
         "trial",
-        F.lit(END_TO_END).alias("metric"),
-        "subscription",
+        F.lit(metric).alias("metric"),
+        subscription.alias("subscription"),
         "phase",
         second_of(F.col("intended_ns")).alias("second"),
-        (F.col("received_ns") - F.col("intended_ns")).alias("value_ns"),
-    )
-
-
-def all_latencies(produced: DataFrame, consumed: DataFrame) -> DataFrame:
-    """Every sample of every trial: trial, metric, subscription, phase, second, value_ns."""
-    return produced.transform(produced_latencies).unionByName(consumed.transform(consumed_latencies))
+        value_ns.alias("value_ns"),
+    ).where(F.col("value_ns").isNotNull())

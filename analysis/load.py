@@ -1,46 +1,42 @@
-"""Rows of all trials as three DataFrames with a `trial` column. Refuses unknown layouts; never drops or repairs a row."""
+"""Rows of all trials as DataFrames, one per trial and kind and one per kind. Refuses unknown layouts; never drops or repairs a row."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
-from analysis.campaign import Campaign
+from analysis.campaign import Campaign, Trial
 from analysis.errors import AnalysisError
-from analysis.schema import MEASURE, RECORDS, SCHEMA_VERSION, TRIAL_TIMES
+from analysis.schema import MEASURE, RECORDS, SCHEMA_VERSION, TRIAL_COLUMNS
 from analysis.storage import Footer, Storage
 
 
 @dataclass(frozen=True)
-class Records:
-    """The rows of a campaign, all trials together, each row with its trial's name and times."""
+class Rows:
+    """Rows of one kind, each with its trial's name and times. What is constant in a trial costs nothing in its own frame."""
 
-    produced: DataFrame
-    consumed: DataFrame
-    hosts: DataFrame
+    of_trial: Mapping[str, DataFrame]  # trials that have any, by name
+    together: DataFrame
+
+
+@dataclass(frozen=True)
+class Records:
+    """The rows of a campaign."""
+
+    produced: Rows
+    consumed: Rows
+    hosts: Rows
 
 
 def load_records(spark: SparkSession, storage: Storage, campaign: Campaign) -> Records:
     """The records of every trial. A kind of record that a trial doesn't have (it was aborted early) has no rows."""
-    times = trial_times(spark, campaign)
-    frames = {kind: with_trial_times(_load(spark, storage, campaign, kind), times) for kind in RECORDS}
-    return Records(produced=frames["produced"], consumed=frames["consumed"], hosts=frames["hosts"])
-
-
-def trial_times(spark: SparkSession, campaign: Campaign) -> DataFrame:
-    """One row per trial: start of its load and bounds of its measure phase."""
-    rows = []
-    for trial in campaign.trials:
-        begin, end = trial.phase_ns(MEASURE) or (None, None)
-        rows.append((trial.name, trial.start_ns, begin, end))
-    return spark.createDataFrame(rows, TRIAL_TIMES)
-
-
-def with_trial_times(records: DataFrame, times: DataFrame) -> DataFrame:
-    """Adds start_ns, measure_start_ns, measure_end_ns of each row's trial."""
-    return records.join(F.broadcast(times), on="trial", how="inner")
+    rows = {kind: _load(spark, storage, campaign, kind) for kind in RECORDS}
+    return Records(produced=rows["produced"], consumed=rows["consumed"], hosts=rows["hosts"])
 
 
 def refuse_unknown(footer: Footer, kind: str) -> None:
@@ -59,20 +55,35 @@ def refuse_unknown(footer: Footer, kind: str) -> None:
         )
 
 
-def _load(spark: SparkSession, storage: Storage, campaign: Campaign, kind: str) -> DataFrame:
-    folders = [f"{campaign.results}/trials/{trial.name}/{kind}" for trial in campaign.trials]
-    files = {folder: _parquet_files(storage, folder) for folder in folders}
+def _load(spark: SparkSession, storage: Storage, campaign: Campaign, kind: str) -> Rows:
+    folders = {trial.name: f"{campaign.results}/trials/{trial.name}/{kind}" for trial in campaign.trials}
+    files = {name: _parquet_files(storage, folder) for name, folder in folders.items()}
     for footer in storage.footers([uri for uris in files.values() for uri in uris]):
         refuse_unknown(footer, kind)
-    present = [folder for folder, uris in files.items() if uris]
-    if not present:
-        return spark.createDataFrame([], RECORDS[kind]).withColumns(
-            {"trial": F.lit(""), "file": F.lit(""), "file_offset": F.lit(0)}
-        )
-    rows = spark.read.schema(RECORDS[kind]).option("pathGlobFilter", "*.parquet").parquet(*present)
-    file = F.col("_metadata.file_path")
-    offset = F.col("_metadata.file_block_start").alias("file_offset")
-    return rows.select("*", F.regexp_extract(file, "/trials/([^/]+)/", 1).alias("trial"), file.alias("file"), offset)
+    readable = spark.read.schema(RECORDS[kind]).option("pathGlobFilter", "*.parquet")
+    of_trial = {
+        trial.name: _with_trial(readable.parquet(folders[trial.name]), trial)
+        for trial in campaign.trials
+        if files[trial.name]
+    }
+    if not of_trial:
+        columns = T.StructType([*RECORDS[kind], *TRIAL_COLUMNS])
+        return Rows({}, spark.createDataFrame([], columns).where(F.lit(False)))
+    return Rows(of_trial, reduce(DataFrame.unionByName, of_trial.values()))
+
+
+def _with_trial(rows: DataFrame, trial: Trial) -> DataFrame:
+    """Adds TRIAL_COLUMNS; the trial's own are literals, which Spark folds away."""
+    begin_ns, end_ns = trial.phase_ns(MEASURE) or (None, None)
+    return rows.select(
+        "*",
+        F.lit(trial.name).alias("trial"),
+        F.lit(trial.start_ns).cast("long").alias("start_ns"),
+        F.lit(begin_ns).cast("long").alias("measure_start_ns"),
+        F.lit(end_ns).cast("long").alias("measure_end_ns"),
+        F.col("_metadata.file_path").alias("file"),
+        F.col("_metadata.file_block_start").alias("file_offset"),
+    )
 
 
 def _parquet_files(storage: Storage, folder: str) -> list[str]:

@@ -44,12 +44,12 @@ class Aggregates:
 
 def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progress: Progress) -> Aggregates:
     """Runs every step over all trials of the campaign."""
-    produced, consumed, hosts = records.produced, records.consumed, records.hosts
-    latencies = all_latencies(produced, consumed)
+    produced, consumed, hosts = records.produced.together, records.consumed.together, records.hosts.together
+    latencies = all_latencies(records)
     progress("exact percentiles")
     percentiles = exact_percentiles(spark, latencies, TABLE_QUANTILES + CURVE_QUANTILES)
     progress("latency and throughput over time")
-    latency_seconds = latencies.transform(latency_over_time).collect()
+    latency_seconds = latency_over_time(latencies).collect() if latencies else []
     throughput_seconds = throughput_over_time(produced, consumed).collect()
     progress("loss and duplicates")
     acknowledged = produced.transform(acknowledged_fingerprints).collect()

@@ -46,12 +46,15 @@ HOSTS = T.StructType(
 # record kind (= the folder's name inside a trial) -> layout
 RECORDS = {"produced": PRODUCED, "consumed": CONSUMED, "hosts": HOSTS}
 
-# one row per trial: when its load started and which stretch of time counts (null where a trial never got so far)
-TRIAL_TIMES = T.StructType(
+# what the reader adds to each row: its trial, when that one's load started, which stretch of time counts (null where a trial
+# never got so far), and where the row was read
+TRIAL_COLUMNS = T.StructType(
     [
         T.StructField("trial", T.StringType(), False),
         T.StructField("start_ns", T.LongType(), True),
         T.StructField("measure_start_ns", T.LongType(), True),
         T.StructField("measure_end_ns", T.LongType(), True),
+        T.StructField("file", T.StringType(), False),
+        T.StructField("file_offset", T.LongType(), False),
     ]
 )

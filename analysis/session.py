@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 # each trial is small next to what Spark's defaults are made for; a cluster's own configuration goes first
@@ -13,6 +13,7 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",  # counts come to the driver in columns
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.session.timeZone": "UTC",
     # a record that can't be read is an error, never a smaller sample
@@ -29,6 +30,7 @@ _ONE_MACHINE = {
 
 def start_session(application: str) -> SparkSession:
     """The session that spark-submit configured, completed by this job's defaults; local[*] if nothing names a master."""
+    SparkContext._ensure_initialized()  # only a running JVM knows what spark-submit and spark-defaults.conf say
     conf = SparkConf()
     conf.setIfMissing("spark.master", "local[*]")
     on_one_machine = str(conf.get("spark.master")).startswith("local")

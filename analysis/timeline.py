@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from analysis.latencies import END_TO_END, RESPONSE, second_of
-from analysis.percentiles import MILLION, SAMPLES_BEYOND, bucket
+from analysis.latencies import END_TO_END, RESPONSE, Series, second_of
+from analysis.percentiles import MILLION, SAMPLES_BEYOND
 
 SCHEDULED = "scheduled"
 SENT = "sent"
 ACKNOWLEDGED = "acknowledged"
 RECEIVED = "received"
 DRAWN = (RESPONSE, END_TO_END)
-COARSE = 128  # buckets per factor e: each is 0.8 % wide
+BUCKETS_PER_E = 128  # per factor e: each is 0.8 % wide
 
 
 def produced_events(produced: DataFrame) -> DataFrame:
@@ -41,14 +44,22 @@ def throughput_over_time(produced: DataFrame, consumed: DataFrame) -> DataFrame:
     return happened.groupBy("trial", "event", "second").agg(F.count("*").alias("messages"))
 
 
-def latency_over_time(latencies: DataFrame) -> DataFrame:
+def coarse_bucket(value_ns: Column) -> Column:
+    """A bucket number that grows with the value. Times can be negative by the error between two clocks."""
+    size = F.floor(F.log(F.abs(value_ns) + F.lit(1)) * F.lit(BUCKETS_PER_E)).cast("long")
+    return F.when(value_ns < F.lit(0), -size).when(value_ns >= F.lit(0), size)
+
+
+def latency_over_time(latencies: Iterable[Series]) -> DataFrame:
     """Per second: median, p99 (from 1,000 samples on) and maximum of DRAWN, by the intended time of the messages.
 
     Read from coarse buckets: each value is one that occurred, less than 1 % above the exact percentile. For figures only.
     """
     per_second = ["trial", "metric", "subscription", "second"]
-    drawn = latencies.where(F.col("metric").isin(*DRAWN) & F.col("second").isNotNull())
-    counted = drawn.groupBy(*per_second, bucket(F.col("value_ns"), COARSE).alias("bucket"))
+    drawn = reduce(DataFrame.unionByName, [one.samples for one in latencies if one.metric in DRAWN])
+    counted = drawn.where(F.col("second").isNotNull()).groupBy(
+        *per_second, coarse_bucket(F.col("value_ns")).alias("bucket")
+    )
     merged = counted.agg(F.count("*").alias("samples"), F.max("value_ns").alias("highest_ns"))
     whole = Window.partitionBy(*per_second)
     up_to_here = whole.orderBy("bucket").rowsBetween(Window.unboundedPreceding, Window.currentRow)

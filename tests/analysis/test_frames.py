@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from analysis.latencies import consumed_latencies, produced_latencies
+from analysis.latencies import Series, consumed_latencies, produced_latencies
 from analysis.telemetry import counter_rates, telemetry_of_measure_phase
 from analysis.timeline import latency_over_time, throughput_over_time
 
@@ -25,8 +25,10 @@ def test_the_three_times_of_a_producer(either_ansi: SparkSession) -> None:
         ("t", "warmup", 100, 130, None, 0),
     ]
     rows.append(("t", "measure", 100, None, None, 0))
-    found = either_ansi.createDataFrame(rows, PRODUCED).transform(produced_latencies).collect()
-    assert sorted((row["metric"], row["phase"], row["value_ns"]) for row in found) == [
+    frames = produced_latencies(either_ansi.createDataFrame(rows, PRODUCED))
+    found = [(metric, row) for metric, frame in frames.items() for row in frame.collect()]
+    assert all(row["metric"] == metric for metric, row in found)
+    assert sorted((metric, row["phase"], row["value_ns"]) for metric, row in found) == [
         ("publish_latency", "measure", 0),
         ("publish_latency", "measure", 60),
         ("response_latency", "measure", 20),
@@ -63,7 +65,8 @@ def test_latency_over_time_needs_ten_samples_beyond(either_ansi: SparkSession) -
     """20 samples carry a median and a maximum, but no p99; each within 1 % above the exact value."""
     schema = "trial string, metric string, subscription string, phase string, second int, value_ns bigint"
     rows = [("t", "response_latency", "", "warmup", 0, 1000 * n) for n in range(1, 21)]
-    (found,) = either_ansi.createDataFrame(rows, schema).transform(latency_over_time).collect()
+    series = Series("t", "response_latency", either_ansi.createDataFrame(rows, schema))
+    (found,) = latency_over_time([series]).collect()
     assert 10_000 <= found["p50_ns"] <= 10_100
     assert (found["p99_ns"], found["max_ns"], found["samples"]) == (None, 20_000, 20)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from analysis.latencies import Series
 from analysis.percentiles import (
     CURVE_QUANTILES,
     MAXIMUM,
@@ -17,8 +21,14 @@ from analysis.percentiles import (
     quantile_name,
     rank,
 )
+from analysis.timeline import coarse_bucket
 
 LATENCIES = "trial string, metric string, subscription string, phase string, second int, value_ns bigint"
+
+
+def series(spark: SparkSession, trial: str, rows: list[tuple[Any, ...]]) -> Series:
+    """The samples of a made-up metric of one trial."""
+    return Series(trial, "m", spark.createDataFrame(rows, LATENCIES))
 
 
 def test_every_percentile_equals_the_one_found_by_sorting(either_ansi: SparkSession) -> None:
@@ -28,8 +38,10 @@ def test_every_percentile_equals_the_one_found_by_sorting(either_ansi: SparkSess
         "heavy": random.lognormal(15, 2, 5000).astype(np.int64),
         "ties": random.integers(-3, 4, 3000),  # negative: two clocks that differ
     }
-    rows = [(trial, "m", "", "measure", 0, int(value)) for trial, values in samples.items() for value in values]
-    latencies = either_ansi.createDataFrame(rows, LATENCIES)
+    latencies = [
+        series(either_ansi, trial, [(trial, "m", "", "measure", 0, int(value)) for value in values])
+        for trial, values in samples.items()
+    ]
     found = exact_percentiles(either_ansi, latencies, TABLE_QUANTILES + CURVE_QUANTILES)
     assert {one.trial for one in found} == set(samples)
     for one in found:
@@ -58,22 +70,35 @@ def test_a_percentile_needs_ten_samples_beyond_it(samples: int, shown: bool) -> 
 def test_only_the_measure_phase_counts(spark: SparkSession) -> None:
     """Samples of the warm-up are in no percentile."""
     rows = [("t", "m", "", "warmup", 0, 10**9)] * 50 + [("t", "m", "", "measure", 1, 5)] * 50
-    found = exact_percentiles(spark, spark.createDataFrame(rows, LATENCIES), [MAXIMUM])
+    found = exact_percentiles(spark, [series(spark, "t", rows)], [MAXIMUM])
     assert [(one.value_ns, one.samples) for one in found] == [(5, 50)]
 
 
 def test_no_rows_give_no_percentiles(spark: SparkSession) -> None:
     """A campaign of which nothing was recorded has no percentile, and no error."""
-    assert exact_percentiles(spark, spark.createDataFrame([], LATENCIES), TABLE_QUANTILES) == []
+    assert exact_percentiles(spark, [], TABLE_QUANTILES) == []
+    assert exact_percentiles(spark, [series(spark, "t", [])], TABLE_QUANTILES) == []
 
 
-def test_buckets_grow_with_the_value(either_ansi: SparkSession) -> None:
+def test_subscriptions_are_told_apart(spark: SparkSession) -> None:
+    """What one subscription has in a bucket that another one asks for counts for neither but its own."""
+    rows = [
+        ("t", "m", name, "measure", 0, value) for name in ("a", "b") for value in (1, 2, 3) * (5 if name == "a" else 9)
+    ]
+    found = exact_percentiles(spark, [series(spark, "t", rows)], [100_000, MAXIMUM])
+    assert [(one.subscription, one.samples, one.value_ns) for one in found] == [
+        ("a", 15, 1), ("a", 15, 3), ("b", 27, 1), ("b", 27, 3),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("number_of", [bucket, coarse_bucket])
+def test_buckets_grow_with_the_value(either_ansi: SparkSession, number_of: Callable[[Column], Column]) -> None:
     """A larger value never has a smaller bucket, from far below zero to a day in nanoseconds."""
     values = sorted({sign * (2**power + step) for power in range(47) for step in (-1, 0, 1) for sign in (-1, 1)})
     frame = either_ansi.createDataFrame([(value,) for value in values], "value bigint")
     buckets = [
         row["bucket"]
-        for row in frame.select("value", bucket(F.col("value")).alias("bucket")).orderBy("value").collect()
+        for row in frame.select("value", number_of(F.col("value")).alias("bucket")).orderBy("value").collect()
     ]
     assert buckets == sorted(buckets)
 
