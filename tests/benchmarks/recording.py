@@ -26,7 +26,7 @@ import os, pathlib
 root = os.environ["SAMEBOX_HOST_ROOT"].encode()
 for folder in pathlib.Path("/proc").iterdir():
     try:
-        if folder.name.isdigit() and b"bench.load.worker" in (folder / "cmdline").read_bytes():
+        if folder.name.isdigit() and b"bench.load.worker" in (folder / "cmdline").read_bytes().split(bytes(1)):
             if b"SAMEBOX_HOST_ROOT=" + root in (folder / "environ").read_bytes().split(bytes(1)):
                 print(int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     except OSError:
