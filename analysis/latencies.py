@@ -24,7 +24,7 @@ def second_of(time_ns: Column) -> Column:
 
 @dataclass(frozen=True)
 class Series:
-    """One metric of one trial. `samples`: trial, metric, subscription, phase, second, value_ns; the first two are constant."""
+    """One metric of one trial. `samples`: trial, metric, subscription, measured, second, value_ns; the first two are constant."""
 
     trial: str
     metric: str
@@ -64,12 +64,21 @@ def all_latencies(records: Records) -> list[Series]:
     return of_producers + of_consumers
 
 
+def in_measure_phase() -> Column:
+    """Whether the message's intended time lies in the measure phase: what `phase` says (docs/records.md).
+
+    Comparing names would cost as much as all else in a scan, and by the times Spark skips what it needn't read.
+    """
+    intended_ns = F.col("intended_ns")
+    return (intended_ns >= F.col("measure_start_ns")) & (intended_ns < F.col("measure_end_ns"))
+
+
 def _samples(rows: DataFrame, metric: str, subscription: Column, value_ns: Column) -> DataFrame:
     return rows.select(
         "trial",
         F.lit(metric).alias("metric"),
         subscription.alias("subscription"),
-        "phase",
+        in_measure_phase().alias("measured"),
         second_of(F.col("intended_ns")).alias("second"),
         value_ns.alias("value_ns"),
     ).where(F.col("value_ns").isNotNull())

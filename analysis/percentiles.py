@@ -4,7 +4,7 @@
 2. `values_at` looks only into those buckets, counts each value there, and picks the value at the rank.
 
 Each metric of each trial is scanned by itself: all that is hashed for a sample is its bucket, and only the columns that the
-metric is made of are read. Reading files is most of the time (see tests/benchmarks), hashing names would be as much again.
+metric is made of are read.
 
 Definition: nearest rank on the sorted values (SQL's percentile_disc): the smallest value v such that at least the share q of all
 samples is <= v. Quantiles are whole parts per million, so that the rank is computed in integers.
@@ -26,7 +26,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from analysis.latencies import Series
-from analysis.schema import MEASURE
 
 MILLION = 1_000_000
 SAMPLES_BEYOND = 10  # a percentile with fewer samples beyond it is an anecdote
@@ -149,7 +148,7 @@ def exact_percentiles(spark: SparkSession, latencies: Sequence[Series], quantile
 
 
 def _measured(samples: DataFrame) -> DataFrame:
-    in_phase = samples.where(F.col("phase") == F.lit(MEASURE))
+    in_phase = samples.where(F.col("measured"))
     return in_phase.select(*KEYS, "value_ns", bucket(F.col("value_ns")).alias("bucket"))
 
 

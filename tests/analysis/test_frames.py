@@ -9,49 +9,50 @@ from analysis.telemetry import counter_rates, telemetry_of_measure_phase
 from analysis.timeline import latency_over_time, throughput_over_time
 
 S = 1_000_000_000
-PRODUCED = "trial string, phase string, intended_ns bigint, sent_ns bigint, acked_ns bigint, start_ns bigint"
-CONSUMED = "trial string, phase string, subscription string, intended_ns bigint, received_ns bigint, start_ns bigint"
-HOSTS = (
-    "trial string, time_ns bigint, host string, source string, metric string, kind string, value double, "
-    "start_ns bigint, measure_start_ns bigint, measure_end_ns bigint"
-)
+TIMES = "start_ns bigint, measure_start_ns bigint, measure_end_ns bigint"
+PRODUCED = f"trial string, intended_ns bigint, sent_ns bigint, acked_ns bigint, {TIMES}"
+CONSUMED = f"trial string, subscription string, intended_ns bigint, received_ns bigint, {TIMES}"
+HOSTS = f"trial string, time_ns bigint, host string, source string, metric string, kind string, value double, {TIMES}"
 
 
 def test_the_three_times_of_a_producer(either_ansi: SparkSession) -> None:
-    """Response from the intended send, publish from the actual one and never negative; what is unknown gives no sample."""
+    """Response from the intended send, publish from the actual one and never negative; what is unknown gives no sample.
+
+    Measured is what was intended from the start of the measure phase up to and without its end.
+    """
+    times = (0, 100, 200)
     rows: list[tuple[object, ...]] = [
-        ("t", "measure", 100, 130, 190, 0),
-        ("t", "measure", 100, 130, 120, 0),
-        ("t", "warmup", 100, 130, None, 0),
+        ("t", 100, 130, 190, *times),
+        ("t", 100, 130, 120, *times),
+        ("t", 99, 129, None, *times),
+        ("t", 199, None, None, *times),
+        ("t", 200, 230, None, *times),
+        ("aborted", 100, 130, None, 0, None, None),
     ]
-    rows.append(("t", "measure", 100, None, None, 0))
     frames = produced_latencies(either_ansi.createDataFrame(rows, PRODUCED))
     found = [(metric, row) for metric, frame in frames.items() for row in frame.collect()]
     assert all(row["metric"] == metric for metric, row in found)
-    assert sorted((metric, row["phase"], row["value_ns"]) for metric, row in found) == [
-        ("publish_latency", "measure", 0),
-        ("publish_latency", "measure", 60),
-        ("response_latency", "measure", 20),
-        ("response_latency", "measure", 90),
-        ("send_delay", "measure", 30),
-        ("send_delay", "measure", 30),
-        ("send_delay", "warmup", 30),
+    assert sorted((metric, row["value_ns"], bool(row["measured"])) for metric, row in found) == [
+        ("publish_latency", 0, True),
+        ("publish_latency", 60, True),
+        ("response_latency", 20, True),
+        ("response_latency", 90, True),
+        *[("send_delay", 30, False)] * 3,
+        *[("send_delay", 30, True)] * 2,
     ]
 
 
 def test_end_to_end_is_from_the_intended_send(spark: SparkSession) -> None:
     """Received minus intended, by subscription and second of the intended time."""
-    rows = [("t", "measure", "s", 3 * S, 3 * S + 7, 0)]
+    rows = [("t", "s", 3 * S, 3 * S + 7, 0, 0, 9 * S)]
     (found,) = spark.createDataFrame(rows, CONSUMED).transform(consumed_latencies).collect()
     assert (found["subscription"], found["second"], found["value_ns"]) == ("s", 3, 7)
 
 
 def test_throughput_is_counted_in_the_second_it_happened(either_ansi: SparkSession) -> None:
     """A message scheduled in second 0, acknowledged in 1 and received in 2 counts once in each."""
-    produced = either_ansi.createDataFrame(
-        [("t", "measure", S - 1, S - 1, S, 0), ("t", "measure", 5, None, None, 0)], PRODUCED
-    )
-    consumed = either_ansi.createDataFrame([("t", "measure", "s", S - 1, 2 * S, 0)], CONSUMED)
+    produced = either_ansi.createDataFrame([("t", S - 1, S - 1, S, 0, 0, S), ("t", 5, None, None, 0, 0, S)], PRODUCED)
+    consumed = either_ansi.createDataFrame([("t", "s", S - 1, 2 * S, 0, 0, S)], CONSUMED)
     found = throughput_over_time(produced, consumed).collect()
     assert sorted((row["event"], row["second"], row["messages"]) for row in found) == [
         ("acknowledged", 1, 1),
@@ -63,8 +64,8 @@ def test_throughput_is_counted_in_the_second_it_happened(either_ansi: SparkSessi
 
 def test_latency_over_time_needs_ten_samples_beyond(either_ansi: SparkSession) -> None:
     """20 samples carry a median and a maximum, but no p99; each within 1 % above the exact value."""
-    schema = "trial string, metric string, subscription string, phase string, second int, value_ns bigint"
-    rows = [("t", "response_latency", "", "warmup", 0, 1000 * n) for n in range(1, 21)]
+    schema = "trial string, metric string, subscription string, measured boolean, second int, value_ns bigint"
+    rows = [("t", "response_latency", "", False, 0, 1000 * n) for n in range(1, 21)]
     series = Series("t", "response_latency", either_ansi.createDataFrame(rows, schema))
     (found,) = latency_over_time([series]).collect()
     assert 10_000 <= found["p50_ns"] <= 10_100
