@@ -18,9 +18,12 @@ from provisioning.ssh import connect
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
+# Its own SIGINT handler: tests that a shell started in the background inherit an ignored one.
 UP = """
+import signal
 import sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from provisioning.local.testbed import LocalTestbed
 print("begin", flush=True)
 inventory = LocalTestbed(Path(sys.argv[1]), brokers=2, clients=1).up()
