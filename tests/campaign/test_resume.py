@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,17 +13,6 @@ from tests.campaign.command import samebox, start
 pytestmark = pytest.mark.integration
 SMOKE = CHECKOUT / "campaigns" / "smoke.toml"
 FIRST, SECOND = "b01-1-pulsar-l2-steady", "b01-2-kafka-l2-steady"
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Path]:
-    """A folder with a testbed up."""
-    up = samebox(tmp_path, "up")
-    assert up.returncode == 0, up.stderr
-    try:
-        yield tmp_path
-    finally:
-        assert samebox(tmp_path, "down").returncode == 0
 
 
 def kill_when(home: Path, step: str) -> None:
@@ -42,14 +30,14 @@ def kill_when(home: Path, step: str) -> None:
         process.kill()
 
 
-def test_a_killed_campaign_is_resumed(home: Path) -> None:
+def test_a_killed_campaign_is_resumed(home_with_testbed: Path) -> None:
     """The finished trial isn't touched, the broken one is repeated on a clean testbed, and the report has both."""
-    kill_when(home, f"{SECOND}: load")
-    results = Results(home / "results" / "smoke")
+    kill_when(home_with_testbed, f"{SECOND}: load")
+    results = Results(home_with_testbed / "results" / "smoke")
     assert results.finished() == (FIRST,)
     before = (results.root / "trials" / FIRST / "trial.json").stat()
 
-    resumed = samebox(home, "resume", str(results.root), "--plain")
+    resumed = samebox(home_with_testbed, "resume", str(results.root), "--plain")
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
     assert f"{FIRST}: load" not in resumed.stderr
     assert f"{SECOND}: reset" in resumed.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,18 +13,7 @@ from tests.campaign.command import samebox
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Path]:
-    """A folder with a testbed up."""
-    up = samebox(tmp_path, "up")
-    assert up.returncode == 0, up.stderr
-    try:
-        yield tmp_path
-    finally:
-        assert samebox(tmp_path, "down").returncode == 0
-
-
-def test_rejected_hosts_are_replaced_as_often_as_allowed(home: Path, tmp_path: Path) -> None:
+def test_rejected_hosts_are_replaced_as_often_as_allowed(home_with_testbed: Path, tmp_path: Path) -> None:
     """No disk here flushes in a microsecond: all four hosts are replaced once, rejected again, and then it stops and says so."""
     kit = (CHECKOUT / "provisioning" / "thresholds.toml").read_text()
     strict = tmp_path / "strict.toml"
@@ -35,16 +23,16 @@ def test_rejected_hosts_are_replaced_as_often_as_allowed(home: Path, tmp_path: P
         assert ours in kit
         kit = kit.replace(ours, strictest)
     strict.write_text(kit)
-    before = load_inventory(home / ".samebox" / "testbed" / "inventory.json")
-    vet = samebox(home, "vet", "--replace", "--max-replacements", "5", "--thresholds", str(strict))
+    before = load_inventory(home_with_testbed / ".samebox" / "testbed" / "inventory.json")
+    vet = samebox(home_with_testbed, "vet", "--replace", "--max-replacements", "5", "--thresholds", str(strict))
     assert vet.returncode == 2
     assert "reject" in vet.stdout
     assert "Replaced none of them: 1 of 5 replacements left." in vet.stderr
-    after = load_inventory(home / ".samebox" / "testbed" / "inventory.json")
+    after = load_inventory(home_with_testbed / ".samebox" / "testbed" / "inventory.json")
     assert [(host.name, host.generation) for host in after.hosts] == [(h.name, h.generation + 1) for h in before.hosts]
     assert {host.instance_id for host in after.hosts}.isdisjoint({host.instance_id for host in before.hosts})
 
-    run = samebox(home, "run", "campaigns/smoke.toml", "--plain")
+    run = samebox(home_with_testbed, "run", "campaigns/smoke.toml", "--plain")
     assert run.returncode == 1
     assert "vetting rejected" in run.stderr
-    assert not (home / "results").exists()
+    assert not (home_with_testbed / "results").exists()
