@@ -6,7 +6,8 @@ What a system's latencies can't go below here, and how late sends are when no sy
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -69,18 +70,25 @@ def measure_floor(
     return tuple(_floor_of(host, pythons, alone, scratch, on_progress) for host in hosts)
 
 
-def _floor_of(
-    host: Host, pythons: Mapping[str, str], workload: Workload, scratch: Path, on_progress: Callable[[str], None]
-) -> Floor:
-    broker = host.spawn(f"exec {pythons[host.name]} -m {NULL_MODULE}")
+@contextmanager
+def null_broker(host: Host, python: str) -> Iterator[str]:
+    """A broker that stores nothing runs on `host` while inside: its service URL. Raises HostError if it doesn't start."""
+    broker = host.spawn(f"exec {python} -m {NULL_MODULE}")
     try:
         service_url = next(broker.lines(), None)
         if service_url is None:
             raise HostError(host.name, f"the null broker did not start: {broker.wait(timeout_s=_FIRST_LINE_S).stderr}")
-        spec = LoadSpec(workload, NULL_MODULE, service_url, client_settings={}, topic="floor", seed=1)
-        result = run_load(spec, [host], pythons, on_progress=on_progress)
+        yield service_url
     finally:
         broker.close()
+
+
+def _floor_of(
+    host: Host, pythons: Mapping[str, str], workload: Workload, scratch: Path, on_progress: Callable[[str], None]
+) -> Floor:
+    with null_broker(host, pythons[host.name]) as service_url:
+        spec = LoadSpec(workload, NULL_MODULE, service_url, client_settings={}, topic="floor", seed=1)
+        result = run_load(spec, [host], pythons, on_progress=on_progress)
     if result.abort is not None:
         raise HostError(host.name, f"the load generator's floor can't be measured: {result.abort['reason']}")
     scratch.mkdir(parents=True, exist_ok=True)

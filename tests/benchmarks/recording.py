@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.load.clock import anchored_clock
 from bench.load.driver import LoadSpec, run_load
-from bench.load.floor import NULL_MODULE
+from bench.load.floor import NULL_MODULE, null_broker
 from bench.load.produced import ProducedBook
 from bench.load.producer import chunks_of
 from bench.records import WrittenFile
@@ -91,17 +91,16 @@ def memory_over(minutes: float, rate_per_s: int, client: Host, pythons: Mapping[
             if len(found) == 2:  # while one of them starts or ends there is nothing to compare
                 samples.append(sum(found))
 
-    broker = client.spawn(f"exec {pythons[client.name]} -m {NULL_MODULE}")
     watcher = threading.Thread(target=watch)
-    try:
-        spec = LoadSpec(workload, NULL_MODULE, next(broker.lines()), client_settings={}, topic="memory", seed=1)
+    with null_broker(client, pythons[client.name]) as service_url:
+        spec = LoadSpec(workload, NULL_MODULE, service_url, client_settings={}, topic="memory", seed=1)
         watcher.start()
-        result = run_load(spec, [client], pythons)
-    finally:
-        ended.set()
-        watcher.join()
-        broker.close()
-        client.run(f"rm -rf {client.record.root}/load")
+        try:
+            result = run_load(spec, [client], pythons)
+        finally:
+            ended.set()
+            watcher.join()
+            client.run(f"rm -rf {client.record.root}/load")
     if result.abort is not None:
         raise RuntimeError(result.abort["reason"])
     if len(samples) < 10:
