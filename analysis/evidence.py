@@ -72,3 +72,8 @@ class Evidence:
     def observation(self, name: str) -> Any:
         """An observation of trial.json; raises KeyError if it was not made."""
         return self.trial.document["observations"][name]
+
+    def daemons_gone(self) -> list[str]:
+        """The daemons that ended, or were another process at the end; none where they were not recorded."""
+        daemons = self.trial.document["observations"].get("daemons") or []
+        return [f"{each['daemon']} on {each['host']}" for each in daemons if each["pid_at_end"] != each["pid_at_start"]]

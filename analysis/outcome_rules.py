@@ -69,9 +69,8 @@ def brokers_kept(evidence: Evidence, _bounds: Bounds) -> Finding:
     daemons = evidence.observation("daemons")
     if not daemons:
         raise Missing("The daemons' process ids were not recorded.")
-    names = {id(daemon): f"{daemon['daemon']} on {daemon['host']}" for daemon in daemons}
-    starved = [names[id(daemon)] for daemon in daemons if daemon["out_of_memory"]]
-    changed = [names[id(daemon)] for daemon in daemons if daemon["pid_at_end"] != daemon["pid_at_start"]]
+    starved = [f"{daemon['daemon']} on {daemon['host']}" for daemon in daemons if daemon["out_of_memory"]]
+    changed = evidence.daemons_gone()
     if starved or changed:
         parts = [f"out of memory: {', '.join(starved)}"] if starved else []
         parts += [f"gone or restarted: {', '.join(changed)}"] if changed else []

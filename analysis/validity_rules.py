@@ -177,7 +177,7 @@ def rows_complete(evidence: Evidence, _bounds: Bounds) -> Finding:
 def independent_count(evidence: Evidence, _bounds: Bounds) -> Finding:
     """The broker's own count of stored messages agrees with what clients saw."""
     stored = evidence.observation("messages_stored")
-    gone = _daemons_gone(evidence)
+    gone = evidence.daemons_gone()
     if stored is None:
         if rule := _ended_by_the_system(evidence):
             return Finding(True, f"The system ended the trial ({rule}), so it was not asked for its own count.")
@@ -203,12 +203,6 @@ def _ended_by_the_system(evidence: Evidence) -> str | None:
     """The rule by which the system itself ended the trial, if it did."""
     abort = evidence.trial.document["abort"]
     return str(abort["rule"]) if abort and abort["axis"] == "outcome" else None
-
-
-def _daemons_gone(evidence: Evidence) -> list[str]:
-    """The daemons that ended, or were another process at the end."""
-    daemons = evidence.trial.document["observations"].get("daemons") or []
-    return [f"{each['daemon']} on {each['host']}" for each in daemons if each["pid_at_end"] != each["pid_at_start"]]
 
 
 def _schedule(workload: Mapping[str, Any]) -> tuple[float, float]:
