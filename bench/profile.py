@@ -31,13 +31,17 @@ class Check:
 
 @dataclass(frozen=True)
 class Profile:
-    """`memory`: system -> process -> size name -> JVM size. `full_disk_bytes`: a disk with less than so much left is full."""
+    """`memory`: system -> process -> size name -> JVM size. `full_disk_bytes`: a disk with less than so much left is full.
+
+    `daemon_niceness` (0 to 19): how far a system's processes give way to the load generator where they share cores.
+    """
 
     schema: int
     checks: tuple[Check, ...]
     full_disk_bytes: int
     memory: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
+    daemon_niceness: int = 0
 
 
 def load_profile(testbed_kind: str) -> Profile:

@@ -122,6 +122,7 @@ def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:
         probe=Topic(PROBE_TOPIC, 1),
         memory=profile.memory.get(spec.system, {}),
         overrides=campaign.settings.get(spec.system, {}),
+        daemon_niceness=profile.daemon_niceness,
     )
 
 

@@ -28,13 +28,17 @@ LOG_TAIL_CHARACTERS = 1200
 
 @dataclass(frozen=True)
 class Daemon:
-    """A process to be started. `name` is unique on its host; daemons of a higher `tier` are stopped before lower ones."""
+    """A process to be started. `name` is unique on its host; daemons of a higher `tier` are stopped before lower ones.
+
+    `niceness` (0 to 19): how far it gives way to what runs beside it.
+    """
 
     name: str
     argv: tuple[str, ...]
     log_path: str
     env: Mapping[str, str] = field(default_factory=dict)
     tier: int = 0
+    niceness: int = 0
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class Plan:
     `memory` maps a daemon's name ("broker", "bookie", ...) to its JVM sizes, e.g. {"heap": "512m", "direct": "512m"}.
     `overrides` maps a component of `Settings` to keys and values that replace or extend the rendered ones (used by
     tests and by campaigns' explicit per-system settings); they are rendered and audited like all others.
+    `daemon_niceness`: see `Daemon.niceness`.
     """
 
     durability: Durability
@@ -58,6 +59,7 @@ class Plan:
     memory: Mapping[str, Mapping[str, str]]
     overrides: Mapping[str, Mapping[str, str]]
     probe: Topic = Topic("samebox-probe", 1)
+    daemon_niceness: int = 0
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,8 @@ class KafkaDeployment:
 
     def _start(self, node: layout.Node) -> None:
         libs = self._libs_of(node)
-        daemons.start(node.host, [Daemon(node.daemon, layout.broker_argv(node, libs), node.log_path)])
+        argv, niceness = layout.broker_argv(node, libs), self._planned().daemon_niceness
+        daemons.start(node.host, [Daemon(node.daemon, argv, node.log_path, niceness=niceness)])
 
     def _format(self, node: layout.Node) -> None:
         """Once per wipe. The data directories are made here, not in `configure`: a reset may come between."""

@@ -179,11 +179,12 @@ class PulsarDeployment:
 
     def _start(self, processes: Sequence[Process]) -> None:
         hosts = {process.host.name: process.host for process in processes}
+        niceness = self._planned().daemon_niceness
 
         def start(host: Host) -> None:
             own = [process for process in processes if process.host.name == host.name]
             libs = self._libs_on(host)
-            daemons.start(host, [_daemon(process, libs) for process in own])
+            daemons.start(host, [_daemon(process, libs, niceness) for process in own])
 
         on_all("pulsar: starting", list(hosts.values()), start)
 
@@ -217,9 +218,9 @@ class PulsarDeployment:
         host.run(f"test -f {marker} || {{ {shell(argv)} && touch {marker}; }}", timeout_s=INIT_TIMEOUT_S)
 
 
-def _daemon(process: Process, libs: str) -> Daemon:
+def _daemon(process: Process, libs: str, niceness: int) -> Daemon:
     argv = places.argv(process, libs)
-    return Daemon(process.daemon, argv, process.log_path, tier=places.TIERS[process.daemon])
+    return Daemon(process.daemon, argv, process.log_path, tier=places.TIERS[process.daemon], niceness=niceness)
 
 
 def _at(probe: Probe, address: str) -> Probe:

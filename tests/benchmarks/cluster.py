@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,19 +14,19 @@ from bench.load.collect import collect_records
 from bench.load.driver import LoadSpec, run_load
 from bench.load.figures import Figures, read_figures
 from bench.native.tool import NativeLoad, run_native
-from bench.profile import load_profile
 from bench.systems import SYSTEMS
 from bench.workload import Workload
-from provisioning import daemons
-from provisioning.deployment import DURABILITY_LEVELS, Deployment, Plan, Topic
-from provisioning.host import Host, on_all
+from provisioning.deployment import Topic
+from provisioning.host import Host
+from provisioning.settings import Settings
 from provisioning.software.store import Store
-from provisioning.wiping import wipe
 from tests.benchmarks.openmessaging import OpenMessagingLoad, run_openmessaging
+from tests.three_nodes import ThreeNodes
 
 STATE = CHECKOUT / ".samebox" / "bench-load"
-TOPIC, PROBE = Topic("samebox", 6), Topic("samebox-probe", 1)
-LEVEL = 2  # acknowledged by a quorum, in page caches: the client is what is measured, not the disk
+TOPIC = Topic("samebox", 6)
+# A caught-up subscription is told of new messages every 10 ms unless this is 0: that would be in our end-to-end latency.
+OVERRIDES: dict[str, Settings] = {"pulsar": {"broker": {"managedLedgerNewEntriesCheckDelayInMillis": "0"}}}
 NS_PER_MS = 1e6
 _FEW = 1_000
 
@@ -49,41 +49,18 @@ class Cluster:
 
     def __init__(self, system: str, hosts: Sequence[Host], store: Store, pythons: Mapping[str, str]) -> None:
         self.system = system
-        self.client = next(host for host in hosts if host.record.role == "client")
-        self._hosts = hosts
-        self._store = store
+        self._nodes = ThreeNodes(system, hosts, store, TOPIC, OVERRIDES.get(system))
+        self._client = self._nodes.clients[0]
         self._pythons = pythons
-        self._deployment: Deployment = SYSTEMS[system].deployment(hosts, store)
         self._native_start_cpu_s: float | None = None
 
-    @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """A fresh cluster with the topic."""
-        brokers = [host for host in self._hosts if host.record.role == "broker"]
-        memory = load_profile("local").memory.get(self.system, {})
-        try:
-            self._deployment.install()
-            self._deployment.configure(Plan(DURABILITY_LEVELS[LEVEL], TOPIC, memory, {}, PROBE))
-            self._deployment.start()
-            self._deployment.create_topics()
-            yield
-        finally:
-            daemons.stop_everything(self._hosts)
-            on_all("emptying data directories", brokers, wipe)
+        return self._nodes.running()
 
     def ours(self, workload: Workload) -> Row:
         """One run of our generator; every figure is from the record files as they lie on the operator's disk."""
-        endpoints = self._deployment.endpoints()
-        spec = LoadSpec(
-            workload=workload,
-            client_module=SYSTEMS[self.system].client_module,
-            service_url=endpoints.service_url,
-            client_settings=endpoints.client_settings,
-            topic=TOPIC.name,
-            probe_topic=PROBE.name,
-            seed=1,
-        )
-        figures = self._measured(spec)
+        figures = self._measured(self._nodes.load(workload))
         return Row(
             figures.acknowledged_per_s,
             figures.producer_cpu_us,
@@ -96,12 +73,12 @@ class Cluster:
 
     def _measured(self, spec: LoadSpec) -> Figures:
         """Exits if the load was cut short: there is no figure then."""
-        result = run_load(spec, [self.client], self._pythons)
+        result = run_load(spec, [self._client], self._pythons)
         if result.abort is not None:
             sys.exit(f"bench-load: {self.system}: {result.abort['reason']}")
         folder = STATE / "records"
         shutil.rmtree(folder, ignore_errors=True)
-        collect_records(result, [self.client], folder)
+        collect_records(result, [self._client], folder)
         try:
             return read_figures(folder, result)
         finally:
@@ -109,20 +86,20 @@ class Cluster:
 
     def native(self, load: NativeLoad) -> tuple[Row, str]:
         """One run of the system's own tool, and its command line. Its CPU is without what a run of a few messages takes."""
-        endpoints = self._deployment.endpoints()
+        endpoints = self._nodes.deployment.endpoints()
         tool = SYSTEMS[self.system].native_tool
         load = replace(load, service_url=endpoints.service_url, client_settings=endpoints.client_settings)
         if self._native_start_cpu_s is None:
             short = replace(load, rate_per_s=_FEW, messages=_FEW, duration_s=1.0, warmup_s=0.0)
-            self._native_start_cpu_s = run_native(tool, short, self.client, self._store).cpu_s
-        run = run_native(tool, load, self.client, self._store)
+            self._native_start_cpu_s = run_native(tool, short, self._client, self._nodes.store).cpu_s
+        run = run_native(tool, load, self._client, self._nodes.store)
         result = run.result
         cpu_us = max(0.0, run.cpu_s - self._native_start_cpu_s) * 1e6 / result.messages
         return Row(result.rate_per_s, cpu_us, result.publish_p50_ms, result.publish_p99_ms), run.command
 
     def openmessaging(self, checkout: Path, load: OpenMessagingLoad) -> Row:
         """One run of OpenMessaging Benchmark, which makes a topic of its own."""
-        endpoints = self._deployment.endpoints()
+        endpoints = self._nodes.deployment.endpoints()
         result = run_openmessaging(
             checkout, self.system, endpoints.service_url, endpoints.client_settings, load, STATE / "openmessaging"
         )

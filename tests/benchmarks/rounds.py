@@ -22,9 +22,16 @@ COLUMNS = (  # heading, field of Row, decimals
 console = Console(highlight=False, width=160)
 
 
-def alternate(contenders: Mapping[str, Callable[[], Row]], runs: int) -> dict[str, list[Row]]:
-    """Every contender `runs` times, in turn, every other round backwards."""
+def alternate(contenders: Mapping[str, Callable[[], Row]], runs: int, *, unmeasured: int = 0) -> dict[str, list[Row]]:
+    """Every contender `runs` times, in turn, every other round backwards.
+
+    Before that `unmeasured` rounds that nobody looks at: brokers that have just been started compile their code as they go.
+    """
     rows: dict[str, list[Row]] = {name: [] for name in contenders}
+    for number in range(unmeasured):
+        for name, run in contenders.items():
+            with console.status(f"unmeasured round {number + 1} of {unmeasured}: {name}"):
+                run()
     for number in range(runs):
         names = list(contenders)
         for name in names if number % 2 == 0 else reversed(names):

@@ -16,8 +16,9 @@ import pytest
 from provisioning import daemon_agent
 
 
-def spec(name: str, argv: list[str], tmp_path: Path, *, tier: int = 0) -> dict[str, Any]:
-    return {"name": name, "argv": argv, "env": {}, "log_path": str(tmp_path / f"{name}.log"), "tier": tier}
+def spec(name: str, argv: list[str], tmp_path: Path, *, tier: int = 0, niceness: int = 0) -> dict[str, Any]:
+    log_path = str(tmp_path / f"{name}.log")
+    return {"name": name, "argv": argv, "env": {}, "log_path": log_path, "tier": tier, "niceness": niceness}
 
 
 def start(tmp_path: Path, *specs: dict[str, Any]) -> dict[str, Any]:
@@ -51,6 +52,17 @@ def test_a_daemon_lives_in_its_own_session_until_it_is_stopped(tmp_path: Path) -
     assert stop(tmp_path) == {"stopped": ["sleeper"], "killed": [], "left": {}}
     assert daemon_agent.start_time(pid) is None
     assert not list((tmp_path / "run").iterdir())
+
+
+def test_a_daemon_gives_way(tmp_path: Path) -> None:
+    """Niceness reaches the process and, where the kernel shares out the cores by sessions, its session too."""
+    pid = start(tmp_path, spec("sleeper", ["sleep", "60"], tmp_path, niceness=7))["pids"]["sleeper"]
+    try:
+        assert os.getpriority(os.PRIO_PROCESS, pid) == os.getpriority(os.PRIO_PROCESS, 0) + 7
+        autogroup = Path(f"/proc/{pid}/autogroup")
+        assert not autogroup.exists() or autogroup.read_text().endswith(" nice 7\n")
+    finally:
+        stop(tmp_path)
 
 
 def test_a_deaf_daemon_is_killed(tmp_path: Path) -> None:

@@ -28,8 +28,15 @@ def stop_request(**changes: Any) -> str:
 
 def test_start_is_one_command_and_returns_the_pids() -> None:
     """All daemons of a host are started by one request."""
-    daemon = daemons.Daemon("broker", ("java", "-version"), "/r/log/broker.log", tier=2)
-    wanted = {"name": "broker", "argv": ["java", "-version"], "log_path": "/r/log/broker.log", "env": {}, "tier": 2}
+    daemon = daemons.Daemon("broker", ("java", "-version"), "/r/log/broker.log", tier=2, niceness=10)
+    wanted = {
+        "name": "broker",
+        "argv": ["java", "-version"],
+        "log_path": "/r/log/broker.log",
+        "env": {},
+        "tier": 2,
+        "niceness": 10,
+    }
     request = {"verb": "start", "run_dir": "/r/run", "daemons": [wanted]}
     asked = host({json.dumps(request): {"pids": {"broker": 7}}})
     assert daemons.start(asked, [daemon]) == {"broker": 7}

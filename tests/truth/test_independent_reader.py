@@ -9,19 +9,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bench.load.driver import Limits, LoadSpec, collect_records, run_load
+from bench.load.driver import Limits, collect_records, run_load
 from bench.load.message import message_maker
-from bench.systems import SYSTEMS
 from bench.workload import Workload
-from provisioning import daemons
-from provisioning.deployment import DURABILITY_LEVELS, Plan, Topic
-from provisioning.host import Host, on_all
+from provisioning.deployment import Topic
+from provisioning.host import Host
 from provisioning.jvm import java, shell
 from provisioning.software.client_environment import deploy_client
 from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
 from provisioning.ssh import SshHost
-from provisioning.wiping import wipe
+from tests.three_nodes import ThreeNodes
 from tests.truth.comparison import HEADER_BYTES, Name, Stored, Told, differences, header, payloads, sample, stored_of
 
 READERS = Path(__file__).parent
@@ -70,37 +68,17 @@ def _stored(line: str) -> Stored:
 @pytest.mark.parametrize("system", JAVA_SYSTEMS)
 def test_the_brokers_hold_what_was_acknowledged(system: str, hosts: dict[str, SshHost], tmp_path: Path) -> None:
     """Each acknowledged message is there once, in its partition and in order; a hundredth is compared byte by byte."""
-    everyone = tuple(hosts.values())
-    brokers = tuple(host for host in everyone if host.record.role == "broker")
-    clients = tuple(host for host in everyone if host.record.role == "client")
-    store = Store(user_cache())
-    daemons.stop_everything(everyone)
-    on_all("emptying data directories", brokers, wipe)
-    deployment = SYSTEMS[system].deployment(everyone, store)
-    deployment.install()
-    deployment.configure(Plan(DURABILITY_LEVELS[2], Topic(TOPIC, WORKLOAD.partitions), {}, {}))
-    try:
-        deployment.start()
-        deployment.create_topics()
-        endpoints = deployment.endpoints()
-        load = LoadSpec(
-            WORKLOAD,
-            SYSTEMS[system].client_module,
-            endpoints.service_url,
-            endpoints.client_settings,
-            TOPIC,
-            SEED,
-            limits=PATIENT,
-        )
-        result = run_load(load, clients, deploy_client(clients, user_cache(), print))
+    topic = Topic(TOPIC, WORKLOAD.partitions)
+    cluster = ThreeNodes(system, tuple(hosts.values()), Store(user_cache()), topic)
+    with cluster.running():
+        pythons = deploy_client(cluster.clients, user_cache(), print)
+        result = run_load(cluster.load(WORKLOAD, seed=SEED, limits=PATIENT), cluster.clients, pythons)
         assert result.abort is None
-        collect_records(result, clients, tmp_path)
-        libs = f"{store.deploy(system, brokers)}/libs"
-        stored = read_brokers(system, libs, brokers[-1], endpoints.service_url, tmp_path / "stored.tsv")
-        counted = deployment.messages_stored()
-    finally:
-        daemons.stop_everything(everyone)
-        on_all("emptying data directories", brokers, wipe)
+        collect_records(result, cluster.clients, tmp_path)
+        libs = f"{cluster.store.deploy(system, cluster.brokers)}/libs"
+        service_url = cluster.deployment.endpoints().service_url
+        stored = read_brokers(system, libs, cluster.brokers[-1], service_url, tmp_path / "stored.tsv")
+        counted = cluster.deployment.messages_stored()
     told = records_of(tmp_path)
     chosen = sample(told, seed=SEED)
     assert {each.producer for each in chosen} == set(range(WORKLOAD.producers))

@@ -5,31 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.dataset as ds
 import pytest
 from numpy.typing import NDArray
 
-from bench.load.driver import LoadResult, LoadSpec, collect_records, run_load
-from bench.profile import load_profile
-from bench.systems import SYSTEMS
-from bench.trial import PROBE_TOPIC, TOPIC
+from bench.load.driver import LoadResult, collect_records, run_load
+from bench.trial import TOPIC
 from bench.workload import Workload
-from provisioning import daemons
-from provisioning.deployment import DURABILITY_LEVELS, Deployment, Plan, Topic
-from provisioning.host import on_all
-from provisioning.reset import reset
+from provisioning.deployment import Topic
 from provisioning.software.client_environment import deploy_client
 from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
 from provisioning.ssh import SshHost
-from provisioning.wiping import wipe
+from tests.three_nodes import ThreeNodes
 from tests.truth.faults import Freeze, pids_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 RATE_PER_S, WARMUP_S, MEASURE_S = 200, 2, 18
+PARTITIONS = 3
 PRODUCERS = 4  # a window of one each: the rate needs an acknowledgement within 20 ms, not within 5
 FREEZE_AFTER_S, FREEZE_S = 8.0, 2.0
 MANY = 5_000
@@ -37,52 +32,25 @@ _AT_ONCE_NS = 100_000_000  # what was on its way when the freeze came may still 
 _SECOND_NS = 1_000_000_000
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """A started system on the session's testbed."""
-
-    system: str
-    deployment: Deployment
-    hosts: dict[str, SshHost]
-    pythons: dict[str, str]
-
-    def load(self, freeze: Freeze, **changes: Any) -> LoadResult:
-        """One load with a freeze in it."""
-        workload: dict[str, Any] = {
-            "name": "stall", "rate_per_s": RATE_PER_S, "message_bytes": 1024, "partitions": 3, "producers": PRODUCERS,
-            "batch_delay_ms": 0, "warmup_s": WARMUP_S, "measure_s": MEASURE_S, "drain_s": 300.0,
-        } | changes  # fmt: skip
-        endpoints = self.deployment.endpoints()
-        spec = LoadSpec(
-            workload=Workload(**workload),
-            client_module=SYSTEMS[self.system].client_module,
-            service_url=endpoints.service_url,
-            client_settings=endpoints.client_settings,
-            topic=TOPIC,
-            probe_topic=PROBE_TOPIC,
-            seed=1,
-        )
-        with freeze:
-            return run_load(spec, [self.hosts["client-1"]], self.pythons, on_progress=freeze.on_progress)
-
-
 @pytest.fixture(scope="module", params=["kafka", pytest.param("pulsar", marks=pytest.mark.truth)])
-def cluster(request: pytest.FixtureRequest, hosts: dict[str, SshHost]) -> Iterator[Cluster]:
-    """Three nodes at level 2, freshly started on empty disks."""
-    everyone = tuple(hosts.values())
-    deployment = SYSTEMS[request.param].deployment(everyone, Store(user_cache()))
-    memory = load_profile("local").memory[request.param]
-    pythons = deploy_client([hosts["client-1"]], user_cache(), print)
-    reset(everyone, lambda: daemons.stop_everything(everyone))
-    try:
-        deployment.install()
-        deployment.configure(Plan(DURABILITY_LEVELS[2], Topic(TOPIC, 3), memory, {}, Topic(PROBE_TOPIC, 1)))
-        deployment.start()
-        deployment.create_topics()
-        yield Cluster(request.param, deployment, hosts, dict(pythons))
-    finally:
-        daemons.stop_everything(everyone)
-        on_all("emptying data directories", everyone, wipe)
+def cluster(request: pytest.FixtureRequest, hosts: dict[str, SshHost]) -> Iterator[ThreeNodes]:
+    """Three nodes, freshly started on empty disks."""
+    cluster = ThreeNodes(request.param, tuple(hosts.values()), Store(user_cache()), Topic(TOPIC, PARTITIONS))
+    with cluster.running():
+        yield cluster
+
+
+def load(
+    cluster: ThreeNodes, freeze: Freeze, *, in_flight: int, measure_s: float = MEASURE_S, drain_s: float = 300.0
+) -> LoadResult:
+    """One load with a freeze in it."""
+    workload = Workload(
+        name="stall", rate_per_s=RATE_PER_S, message_bytes=1024, partitions=PARTITIONS, producers=PRODUCERS,
+        batch_delay_ms=0, in_flight=in_flight, warmup_s=WARMUP_S, measure_s=measure_s, drain_s=drain_s,
+    )  # fmt: skip
+    pythons = deploy_client(cluster.clients, user_cache(), print)
+    with freeze:
+        return run_load(cluster.load(workload), cluster.clients, pythons, on_progress=freeze.on_progress)
 
 
 @dataclass(frozen=True)
@@ -101,9 +69,9 @@ def p99_s(latency_ns: NDArray[np.float64]) -> float:
     return float(np.percentile(latency_ns, 99, method="inverted_cdf")) / _SECOND_NS
 
 
-def rows_of(result: LoadResult, cluster: Cluster, folder: Path) -> Rows:
+def rows_of(result: LoadResult, cluster: ThreeNodes, folder: Path) -> Rows:
     """Fetches and reads a load's records."""
-    collect_records(result, [cluster.hosts["client-1"]], folder)
+    collect_records(result, cluster.clients, folder)
     table = ds.dataset(folder / "produced").to_table()
     frame = table.to_pandas(integer_object_nulls=True).sort_values("intended_ns")
     for _, own in frame.groupby("producer"):
@@ -124,14 +92,14 @@ def rows_of(result: LoadResult, cluster: Cluster, folder: Path) -> Rows:
 
 
 @pytest.mark.parametrize("in_flight", [1, pytest.param(MANY, marks=pytest.mark.truth)])
-def test_a_stall_is_what_it_would_have_cost_a_user(cluster: Cluster, tmp_path: Path, in_flight: int) -> None:
+def test_a_stall_is_what_it_would_have_cost_a_user(cluster: ThreeNodes, tmp_path: Path, in_flight: int) -> None:
     """All daemons frozen for 2 s of 20: response latency shows it with any window; publish latency hides it with a window of
     one, as a closed loop would, because the messages that had to wait had not been sent yet.
 
     On a busy machine publish latency is what it is without the freeze, be that more than 0.2 s.
     """
     freeze = Freeze(pids_of(cluster.deployment), after_s=FREEZE_AFTER_S, for_s=FREEZE_S)
-    result = cluster.load(freeze, in_flight=in_flight)
+    result = load(cluster, freeze, in_flight=in_flight)
     rows = rows_of(result, cluster, tmp_path)
     assert result.abort is None
     assert len(rows.intended) == result.scheduled == RATE_PER_S * (WARMUP_S + MEASURE_S)
@@ -154,10 +122,10 @@ def test_a_stall_is_what_it_would_have_cost_a_user(cluster: Cluster, tmp_path: P
 
 
 @pytest.mark.truth
-def test_what_was_never_sent_is_a_row(cluster: Cluster, tmp_path: Path) -> None:
+def test_what_was_never_sent_is_a_row(cluster: ThreeNodes, tmp_path: Path) -> None:
     """Frozen from the middle past the end and the drain: every message of the schedule is there, those unsent as unsent."""
     freeze = Freeze(pids_of(cluster.deployment), after_s=FREEZE_AFTER_S, for_s=None)
-    result = cluster.load(freeze, in_flight=1, measure_s=8, drain_s=3.0)
+    result = load(cluster, freeze, in_flight=1, measure_s=8, drain_s=3.0)
     assert result.abort is not None
     assert (result.abort["rule"], result.abort["axis"]) == ("nothing-acknowledged", "outcome")
     rows = rows_of(result, cluster, tmp_path)

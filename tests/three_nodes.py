@@ -1,0 +1,76 @@
+"""One system on the testbed's hosts, fresh for a benchmark or a test of the records, and the loads for it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from bench.load.driver import Limits, LoadSpec
+from bench.profile import load_profile
+from bench.systems import SYSTEMS
+from bench.trial import PROBE_TOPIC
+from bench.workload import Workload
+from provisioning import daemons
+from provisioning.deployment import DURABILITY_LEVELS, Plan, Topic
+from provisioning.host import Host, on_all
+from provisioning.settings import Settings
+from provisioning.software.store import Store
+from provisioning.wiping import wipe
+
+LEVEL = 2  # acknowledged by a quorum, in page caches: what is looked at is the client or the record, not the disk
+
+
+class ThreeNodes:
+    """A cluster of three, once `running` is entered. `overrides` are the system's settings, as in a campaign."""
+
+    def __init__(
+        self, system: str, hosts: Sequence[Host], store: Store, topic: Topic, overrides: Settings | None = None
+    ) -> None:
+        self.system = system
+        self.topic = topic
+        self.hosts = hosts
+        self.brokers = [host for host in hosts if host.record.role == "broker"]
+        self.clients = [host for host in hosts if host.record.role == "client"]
+        self.store = store
+        self.deployment = SYSTEMS[system].deployment(hosts, store)
+        self._overrides: Settings = overrides or {}
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Started on empty disks, with its topics. Nothing of it is left afterwards."""
+        profile = load_profile("local")
+        plan = Plan(
+            durability=DURABILITY_LEVELS[LEVEL],
+            topic=self.topic,
+            memory=profile.memory[self.system],
+            overrides=self._overrides,
+            probe=Topic(PROBE_TOPIC, 1),
+            daemon_niceness=profile.daemon_niceness,
+        )
+        self._clear()
+        try:
+            self.deployment.install()
+            self.deployment.configure(plan)
+            self.deployment.start()
+            self.deployment.create_topics()
+            yield
+        finally:
+            self._clear()
+
+    def load(self, workload: Workload, *, seed: int = 1, limits: Limits | None = None) -> LoadSpec:
+        """A load of the topic."""
+        endpoints = self.deployment.endpoints()
+        return LoadSpec(
+            workload=workload,
+            client_module=SYSTEMS[self.system].client_module,
+            service_url=endpoints.service_url,
+            client_settings=endpoints.client_settings,
+            topic=self.topic.name,
+            probe_topic=PROBE_TOPIC,
+            seed=seed,
+            limits=limits or Limits(),
+        )
+
+    def _clear(self) -> None:
+        daemons.stop_everything(self.hosts)
+        on_all("emptying data directories", self.brokers, wipe)
