@@ -1,0 +1,1 @@
+"""What samebox does on AWS beside the Pulumi program: replacement, time to live, cost, sweep, the EMR step."""
