@@ -24,11 +24,26 @@ def second_of(time_ns: Column) -> Column:
 
 @dataclass(frozen=True)
 class Series:
-    """One metric of one trial. `samples`: trial, metric, subscription, measured, second, value_ns; the first two are constant."""
+    """One metric of one trial. `samples`: subscription (only where a sample belongs to one), measured, second, value_ns."""
 
     trial: str
     metric: str
     samples: DataFrame
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that tell its samples apart."""
+        return ("subscription",) if "subscription" in self.samples.columns else ()
+
+    def named(self, counts: DataFrame) -> DataFrame:
+        """Adds what is constant in the series to what was counted of it: trial, metric, and no subscription where there is none.
+
+        After the counting: a constant among the keys is hashed for every sample, and that was half of the time.
+        """
+        constant = {"trial": self.trial, "metric": self.metric}
+        if not self.keys:
+            constant["subscription"] = NO_SUBSCRIPTION
+        return counts.withColumns({name: F.lit(value) for name, value in constant.items()})
 
 
 def produced_latencies(produced: DataFrame) -> dict[str, DataFrame]:
@@ -42,13 +57,12 @@ def produced_latencies(produced: DataFrame) -> dict[str, DataFrame]:
         PUBLISH: F.when(waited_ns < F.lit(0), F.lit(0)).when(waited_ns >= F.lit(0), waited_ns),
         SEND_DELAY: F.col("sent_ns") - F.col("intended_ns"),
     }
-    no_subscription = F.lit(NO_SUBSCRIPTION)
-    return {metric: _samples(produced, metric, no_subscription, value_ns) for metric, value_ns in values_ns.items()}
+    return {metric: _samples(produced, value_ns) for metric, value_ns in values_ns.items()}
 
 
 def consumed_latencies(consumed: DataFrame) -> DataFrame:
     """End-to-end latency of every receipt, per subscription; a repeat is a receipt of its own."""
-    return _samples(consumed, END_TO_END, F.col("subscription"), F.col("received_ns") - F.col("intended_ns"))
+    return _samples(consumed, F.col("received_ns") - F.col("intended_ns"), "subscription")
 
 
 def all_latencies(records: Records) -> list[Series]:
@@ -73,11 +87,9 @@ def in_measure_phase() -> Column:
     return (intended_ns >= F.col("measure_start_ns")) & (intended_ns < F.col("measure_end_ns"))
 
 
-def _samples(rows: DataFrame, metric: str, subscription: Column, value_ns: Column) -> DataFrame:
+def _samples(rows: DataFrame, value_ns: Column, *keys: str) -> DataFrame:
     return rows.select(
-        "trial",
-        F.lit(metric).alias("metric"),
-        subscription.alias("subscription"),
+        *keys,
         in_measure_phase().alias("measured"),
         second_of(F.col("intended_ns")).alias("second"),
         value_ns.alias("value_ns"),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from analysis.campaign import Campaign, Trial
 from analysis.errors import AnalysisError
-from analysis.schema import MEASURE, RECORDS, SCHEMA_VERSION, TRIAL_COLUMNS
+from analysis.schema import MEASURE, PLACE_COLUMNS, RECORDS, SCHEMA_VERSION, TRIAL_COLUMNS
 from analysis.storage import Footer, Storage
 
 
@@ -22,6 +22,9 @@ class Rows:
 
     of_trial: Mapping[str, DataFrame]  # trials that have any, by name
     together: DataFrame
+    placed: (
+        DataFrame  # together, each with where it was read; Spark computes that for every row, so only who needs it asks
+    )
 
 
 @dataclass(frozen=True)
@@ -61,29 +64,37 @@ def _load(spark: SparkSession, storage: Storage, campaign: Campaign, kind: str) 
     for footer in storage.footers([uri for uris in files.values() for uri in uris]):
         refuse_unknown(footer, kind)
     readable = spark.read.schema(RECORDS[kind]).option("pathGlobFilter", "*.parquet")
-    of_trial = {
-        trial.name: _with_trial(readable.parquet(folders[trial.name]), trial)
-        for trial in campaign.trials
-        if files[trial.name]
-    }
-    if not of_trial:
-        columns = T.StructType([*RECORDS[kind], *TRIAL_COLUMNS])
-        return Rows({}, spark.createDataFrame([], columns).where(F.lit(False)))
-    return Rows(of_trial, reduce(DataFrame.unionByName, of_trial.values()))
+    read = [(trial, readable.parquet(folders[trial.name])) for trial in campaign.trials if files[trial.name]]
+    if not read:
+        return Rows({}, _no_rows(spark, kind, TRIAL_COLUMNS), _no_rows(spark, kind, TRIAL_COLUMNS, PLACE_COLUMNS))
+    of_trial = {trial.name: rows.select("*", *_of(trial)) for trial, rows in read}
+    placed = [rows.select("*", *_of(trial), *_place()) for trial, rows in read]
+    return Rows(of_trial, _union(of_trial.values()), _union(placed))
 
 
-def _with_trial(rows: DataFrame, trial: Trial) -> DataFrame:
-    """Adds TRIAL_COLUMNS; the trial's own are literals, which Spark folds away."""
+def _of(trial: Trial) -> list[Column]:
+    """TRIAL_COLUMNS; they are literals, which Spark folds away."""
     begin_ns, end_ns = trial.phase_ns(MEASURE) or (None, None)
-    return rows.select(
-        "*",
+    return [
         F.lit(trial.name).alias("trial"),
         F.lit(trial.start_ns).cast("long").alias("start_ns"),
         F.lit(begin_ns).cast("long").alias("measure_start_ns"),
         F.lit(end_ns).cast("long").alias("measure_end_ns"),
-        F.col("_metadata.file_path").alias("file"),
-        F.col("_metadata.file_block_start").alias("file_offset"),
-    )
+    ]
+
+
+def _place() -> list[Column]:
+    """PLACE_COLUMNS."""
+    return [F.col("_metadata.file_path").alias("file"), F.col("_metadata.file_block_start").alias("file_offset")]
+
+
+def _union(frames: Iterable[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.unionByName, frames)
+
+
+def _no_rows(spark: SparkSession, kind: str, *added: T.StructType) -> DataFrame:
+    columns = T.StructType([*RECORDS[kind], *(field for more in added for field in more)])
+    return spark.createDataFrame([], columns).where(F.lit(False))
 
 
 def _parquet_files(storage: Storage, folder: str) -> list[str]:

@@ -3,8 +3,8 @@
 1. `count_buckets` counts samples in narrow buckets; the counts say in which bucket each wanted rank lies.
 2. `values_at` looks only into those buckets, counts each value there, and picks the value at the rank.
 
-Each metric of each trial is scanned by itself: all that is hashed for a sample is its bucket, and only the columns that the
-metric is made of are read.
+Each metric of each trial is scanned by itself: all that is hashed for a sample is its bucket (and its subscription, where it has
+one), and only the columns that the metric is made of are read.
 
 Definition: nearest rank on the sorted values (SQL's percentile_disc): the smallest value v such that at least the share q of all
 samples is <= v. Quantiles are whole parts per million, so that the rank is computed in integers.
@@ -88,9 +88,9 @@ def bucket(value_ns: Column) -> Column:
     return F.floor(F.signum(value_ns) * root * F.lit(PER_ROOT)).cast("int")
 
 
-def count_buckets(samples: DataFrame) -> DataFrame:
-    """Pass 1: samples of the measure phase per trial, metric, subscription and bucket."""
-    return _measured(samples).groupBy(*KEYS, "bucket").agg(F.count("*").alias("samples"))
+def count_buckets(one: Series) -> DataFrame:
+    """Pass 1: samples of the measure phase per bucket: KEYS, bucket, samples."""
+    return one.named(_measured(one).groupBy(*one.keys, "bucket").agg(F.count("*").alias("samples")))
 
 
 def wanted_ranks(histogram: pd.DataFrame, quantiles: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -106,15 +106,15 @@ def wanted_ranks(histogram: pd.DataFrame, quantiles: Sequence[int]) -> list[tupl
     return wanted
 
 
-def in_buckets(samples: DataFrame, buckets: Collection[int]) -> DataFrame:
-    """The samples of the measure phase in these buckets, with their bucket."""
-    return _measured(samples).where(F.col("bucket").isin(*buckets))
+def count_values(one: Series, buckets: Collection[int]) -> DataFrame:
+    """The values in these buckets with their samples in the measure phase: KEYS, bucket, value_ns, samples."""
+    wanted = _measured(one).where(F.col("bucket").isin(*buckets))
+    return one.named(wanted.groupBy(*one.keys, "bucket", "value_ns").agg(F.count("*").alias("samples")))
 
 
-def values_at(candidates: DataFrame, wanted: DataFrame) -> DataFrame:
-    """Pass 2: trial, metric, subscription, quantile_ppm, value_ns for each wanted rank; candidates as in `in_buckets`."""
+def values_at(counted: DataFrame, wanted: DataFrame) -> DataFrame:
+    """Pass 2: trial, metric, subscription, quantile_ppm, value_ns for each wanted rank; `counted` as `count_values` does."""
     in_bucket = [*KEYS, "bucket"]
-    counted = candidates.groupBy(*in_bucket, "value_ns").agg(F.count("*").alias("samples"))
     up_to_here = (
         Window.partitionBy(*in_bucket).orderBy("value_ns").rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
@@ -128,13 +128,13 @@ def exact_percentiles(spark: SparkSession, latencies: Sequence[Series], quantile
     """Every quantile asked for, per trial, metric and subscription, over the measure phase."""
     if not latencies:
         return []
-    histogram = reduce(DataFrame.unionByName, [count_buckets(one.samples) for one in latencies]).toPandas()
+    histogram = reduce(DataFrame.unionByName, [count_buckets(one) for one in latencies]).toPandas()
     wanted = wanted_ranks(histogram, quantiles)
     buckets: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
     for trial, metric, _, number, *_ in wanted:
         buckets[trial, metric].add(number)
-    candidates = [in_buckets(one.samples, sorted(buckets[one.trial, one.metric])) for one in latencies]
-    rows = reduce(DataFrame.unionByName, candidates).transform(values_at, _frame(spark, wanted))
+    counted = [count_values(one, sorted(buckets[one.trial, one.metric])) for one in latencies]
+    rows = reduce(DataFrame.unionByName, counted).transform(values_at, _frame(spark, wanted))
     found = {
         (row["trial"], row["metric"], row["subscription"], row["quantile_ppm"]): row["value_ns"]
         for row in rows.collect()
@@ -147,9 +147,9 @@ def exact_percentiles(spark: SparkSession, latencies: Sequence[Series], quantile
     ]
 
 
-def _measured(samples: DataFrame) -> DataFrame:
-    in_phase = samples.where(F.col("measured"))
-    return in_phase.select(*KEYS, "value_ns", bucket(F.col("value_ns")).alias("bucket"))
+def _measured(one: Series) -> DataFrame:
+    in_phase = one.samples.where(F.col("measured"))
+    return in_phase.select(*one.keys, "value_ns", bucket(F.col("value_ns")).alias("bucket"))
 
 
 def _frame(spark: SparkSession, wanted: Sequence[tuple[Any, ...]]) -> DataFrame:

@@ -47,13 +47,18 @@ HOSTS = T.StructType(
 RECORDS = {"produced": PRODUCED, "consumed": CONSUMED, "hosts": HOSTS}
 
 # what the reader adds to each row: its trial, when that one's load started, which stretch of time counts (null where a trial
-# never got so far), and where the row was read
+# never got so far)
 TRIAL_COLUMNS = T.StructType(
     [
         T.StructField("trial", T.StringType(), False),
         T.StructField("start_ns", T.LongType(), True),
         T.StructField("measure_start_ns", T.LongType(), True),
         T.StructField("measure_end_ns", T.LongType(), True),
+    ]
+)
+# and, where it is asked for, where the row was read
+PLACE_COLUMNS = T.StructType(
+    [
         T.StructField("file", T.StringType(), False),
         T.StructField("file_offset", T.LongType(), False),
     ]

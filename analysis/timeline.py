@@ -56,11 +56,7 @@ def latency_over_time(latencies: Iterable[Series]) -> DataFrame:
     Read from coarse buckets: each value is one that occurred, less than 1 % above the exact percentile. For figures only.
     """
     per_second = ["trial", "metric", "subscription", "second"]
-    drawn = reduce(DataFrame.unionByName, [one.samples for one in latencies if one.metric in DRAWN])
-    counted = drawn.where(F.col("second").isNotNull()).groupBy(
-        *per_second, coarse_bucket(F.col("value_ns")).alias("bucket")
-    )
-    merged = counted.agg(F.count("*").alias("samples"), F.max("value_ns").alias("highest_ns"))
+    merged = reduce(DataFrame.unionByName, [_coarsely(one) for one in latencies if one.metric in DRAWN])
     whole = Window.partitionBy(*per_second)
     up_to_here = whole.orderBy("bucket").rowsBetween(Window.unboundedPreceding, Window.currentRow)
     everything = whole.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
@@ -73,6 +69,13 @@ def latency_over_time(latencies: Iterable[Series]) -> DataFrame:
         _first_reaching(990_000).alias("p99_ns"),
         F.max("highest_ns").alias("max_ns"),
     )
+
+
+def _coarsely(one: Series) -> DataFrame:
+    """Samples and highest value of each second and coarse bucket."""
+    known = one.samples.where(F.col("second").isNotNull())
+    counted = known.groupBy(*one.keys, "second", coarse_bucket(F.col("value_ns")).alias("bucket"))
+    return one.named(counted.agg(F.count("*").alias("samples"), F.max("value_ns").alias("highest_ns")))
 
 
 def _first_reaching(quantile_ppm: int) -> Column:

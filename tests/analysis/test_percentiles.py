@@ -23,7 +23,7 @@ from analysis.percentiles import (
 )
 from analysis.timeline import coarse_bucket
 
-LATENCIES = "trial string, metric string, subscription string, measured boolean, second int, value_ns bigint"
+LATENCIES = "subscription string, measured boolean, second int, value_ns bigint"
 
 
 def series(spark: SparkSession, trial: str, rows: list[tuple[Any, ...]]) -> Series:
@@ -39,8 +39,7 @@ def test_every_percentile_equals_the_one_found_by_sorting(either_ansi: SparkSess
         "ties": random.integers(-3, 4, 3000),  # negative: two clocks that differ
     }
     latencies = [
-        series(either_ansi, trial, [(trial, "m", "", True, 0, int(value)) for value in values])
-        for trial, values in samples.items()
+        series(either_ansi, trial, [("", True, 0, int(value)) for value in values]) for trial, values in samples.items()
     ]
     found = exact_percentiles(either_ansi, latencies, TABLE_QUANTILES + CURVE_QUANTILES)
     assert {one.trial for one in found} == set(samples)
@@ -69,7 +68,7 @@ def test_a_percentile_needs_ten_samples_beyond_it(samples: int, shown: bool) -> 
 
 def test_only_the_measure_phase_counts(spark: SparkSession) -> None:
     """Samples of the warm-up are in no percentile."""
-    rows = [("t", "m", "", False, 0, 10**9)] * 50 + [("t", "m", "", True, 1, 5)] * 50
+    rows = [("", False, 0, 10**9)] * 50 + [("", True, 1, 5)] * 50
     found = exact_percentiles(spark, [series(spark, "t", rows)], [MAXIMUM])
     assert [(one.value_ns, one.samples) for one in found] == [(5, 50)]
 
@@ -82,7 +81,7 @@ def test_no_rows_give_no_percentiles(spark: SparkSession) -> None:
 
 def test_subscriptions_are_told_apart(spark: SparkSession) -> None:
     """What one subscription has in a bucket that another one asks for counts for neither but its own."""
-    rows = [("t", "m", name, True, 0, value) for name in ("a", "b") for value in (1, 2, 3) * (5 if name == "a" else 9)]
+    rows = [(name, True, 0, value) for name in ("a", "b") for value in (1, 2, 3) * (5 if name == "a" else 9)]
     found = exact_percentiles(spark, [series(spark, "t", rows)], [100_000, MAXIMUM])
     assert [(one.subscription, one.samples, one.value_ns) for one in found] == [
         ("a", 15, 1), ("a", 15, 3), ("b", 27, 1), ("b", 27, 3),
