@@ -19,6 +19,9 @@ os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 from moto.server import ThreadedMotoServer
 
 from tests.infra.double import launches, placement_groups
+from tests.infra.double.hosts import Hosts
+
+HOSTS_FOLDER = "hosts"
 
 
 def main() -> None:
@@ -29,13 +32,20 @@ def main() -> None:
     options = arguments.parse_args()
 
     placement_groups.install()
-    launches.install(options.state_dir, launched=None)
+    hosts = Hosts(options.state_dir / HOSTS_FOLDER) if options.hosts else None
+    if hosts:
+        hosts.install()
+    launches.install(options.state_dir, launched=hosts.launched if hosts else None)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     print(json.dumps({"endpoint": f"http://{host}:{port}"}), flush=True)
-    sys.stdin.read()
-    server.stop()
+    try:
+        sys.stdin.read()
+        server.stop()
+    finally:
+        if hosts:
+            hosts.end_all()
 
 
 if __name__ == "__main__":
