@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
@@ -187,8 +188,11 @@ def _sentence(problem: Any) -> str:
 def _contradictions(settings: Settings, now: datetime) -> list[str]:
     """What is wrong with values that are right one by one."""
     problems = []
-    if not settings.availability_zone.startswith(settings.region):
-        problems.append(f"samebox:availabilityZone {settings.availability_zone} isn't in region {settings.region}.")
+    if not re.fullmatch(rf"{settings.region}[a-z]", settings.availability_zone):
+        problems.append(
+            f"samebox:availabilityZone {settings.availability_zone} isn't a zone of region {settings.region}."
+            f" Set it: {command('availabilityZone')}"
+        )
     for key, group in (("brokers", settings.brokers), ("clients", settings.clients)):
         if group.count < 1:
             problems.append(f"samebox:{key}.count = 0: at least one is needed. Set it: {command(key)}")
