@@ -13,16 +13,18 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.campaign import load_campaign
-from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE, VETTING_STATE
+from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE
 from bench.cli.options import (
+    Target,
     console,
-    inventory_of,
     inventory_option,
     json_option,
     local_testbed,
     plain_option,
     shown,
     software_option,
+    stack_option,
+    target_of,
 )
 from bench.cli.testbed import print_vetting, vet_testbed
 from bench.progress import Reporter, Step, clock_text, reporter_for
@@ -72,6 +74,7 @@ def plan(campaign_file: Path, as_json: bool) -> int:
 @click.command()
 @campaign_argument
 @inventory_option
+@stack_option
 @software_option
 @plain_option
 @again_option
@@ -79,6 +82,7 @@ def plan(campaign_file: Path, as_json: bool) -> int:
 def run(
     campaign_file: Path,
     inventory_file: Path | None,
+    stack_name: str | None,
     tarballs: Mapping[str, Path],
     plain: bool,
     again: bool,
@@ -87,13 +91,14 @@ def run(
     """Run a campaign on a testbed that is up, and report. Exits 2 if a trial is invalid."""
     require_spark()
     campaign = load_campaign(campaign_file)
-    with exclusive(TESTBED_STATE):
-        inventory = inventory_of(inventory_file)
+    target = target_of(inventory_file, stack_name)
+    with exclusive(target.state):
+        inventory = target.inventory()
         prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
         results = _fresh(Results(RESULTS / campaign.name), again=again)
-        repeat = [f"samebox run {shown(campaign_file)}"]
+        repeat = [f"samebox run {shown(campaign_file)}{target.typed}"]
         with _reporter(plain, [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]) as reporter:
-            vetting = _vetted(inventory, reporter)
+            vetting = _vetted(target, inventory, reporter)
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             verdicts = _report(results, master, reporter)
     return _conclude(results, verdicts)
@@ -102,32 +107,40 @@ def run(
 @click.command()
 @results_argument
 @inventory_option
+@stack_option
 @software_option
 @plain_option
 @master_option
 def resume(
-    results_dir: Path, inventory_file: Path | None, tarballs: Mapping[str, Path], plain: bool, master: str
+    results_dir: Path,
+    inventory_file: Path | None,
+    stack_name: str | None,
+    tarballs: Mapping[str, Path],
+    plain: bool,
+    master: str,
 ) -> int:
     """Continue a campaign on the same testbed; finished trials are kept, none is repeated."""
     require_spark()
     results = Results(results_dir)
     manifest = results.manifest()
     campaign = load_campaign(results.campaign_file)
-    with exclusive(TESTBED_STATE):
-        inventory = inventory_of(inventory_file)
+    target = target_of(inventory_file, stack_name)
+    with exclusive(target.state):
+        inventory = target.inventory()
         prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind)
         with _reporter(plain, [VETTING_STEP, *steps_to_run(prepared, results.finished()), REPORT_STEP]) as reporter:
-            vetting = _vetted(inventory, reporter)
+            vetting = _vetted(target, inventory, reporter)
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=manifest["repeat"])
             verdicts = _report(results, master, reporter)
     return _conclude(results, verdicts)
 
 
 @click.command()
+@stack_option
 @json_option
-def status(as_json: bool) -> int:
+def status(stack_name: str | None, as_json: bool) -> int:
     """Say whether a testbed is up and how far each campaign in results/ is."""
-    inventory = local_testbed().inventory()
+    inventory = Target(stack_name=stack_name).testbed(lambda _: None).inventory()
     campaigns = {}
     for manifest_file in sorted(RESULTS.glob("*/manifest.json")):
         results = Results(manifest_file.parent)
@@ -140,7 +153,8 @@ def status(as_json: bool) -> int:
         hosts = [host.name for host in inventory.hosts] if inventory else []
         click.echo(json.dumps({"testbed": hosts, "campaigns": campaigns}, indent=1))
         return 0
-    click.echo(f"testbed: {len(inventory.hosts)} hosts up" if inventory else "testbed: down")
+    until = f" until {inventory.expires}" if inventory and inventory.expires else ""
+    click.echo(f"testbed: {len(inventory.hosts)} hosts up{until}" if inventory else "testbed: down")
     for name, entry in campaigns.items():
         report_text = entry["report"] or "no report yet"
         click.echo(f"{name}: {entry['finished']} of {entry['trials']} trials, {report_text}")
@@ -178,20 +192,20 @@ def whole_campaign(
     first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
     with exclusive(TESTBED_STATE):
         results = _fresh(Results(RESULTS / campaign.name), again=again)
-        local = local_testbed()
+        target, local = Target(), local_testbed()
         steps = [first, VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP, last]
         with _reporter(plain, steps) as reporter:
             try:
                 reporter.step(first.title)
                 inventory = local.up()
-                vetting = _vetted(inventory, reporter)
+                vetting = _vetted(target, inventory, reporter)
                 run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
                 verdicts = _report(results, master, reporter)
             finally:
                 with _undisturbed():
                     reporter.step(last.title)
                     local.down()
-                    VETTING_STATE.unlink(missing_ok=True)
+                    target.vetting_file.unlink(missing_ok=True)
     return _conclude(results, verdicts)
 
 
@@ -228,19 +242,24 @@ def _fresh(results: Results, *, again: bool) -> Results:
     return results
 
 
-def _vetted(inventory: Inventory, reporter: Reporter) -> Vetted:
+def _vetted(target: Target, inventory: Inventory, reporter: Reporter) -> Vetted:
     """The kept vetting if it is of these very hosts, else a new one. Raises SameboxError if a host is rejected."""
     reporter.step(VETTING_STEP.title)
-    kept = load_vetted(VETTING_STATE) if VETTING_STATE.exists() else None
+    kept = load_vetted(target.vetting_file) if target.vetting_file.exists() else None
     if kept is None or not kept.covers(inventory):
-        vetting = vet_testbed(inventory, load_thresholds(), reporter.detail, max_replacements=0)
+        vetting = vet_testbed(target, inventory, load_thresholds(), reporter.detail, max_replacements=0)
         if vetting.rejected:
-            print_vetting(vetting)
+            print_vetting(vetting, target)
         kept = vetted(vetting)
     if kept.rejected:
         raise SameboxError(
             f"vetting rejected {', '.join(kept.rejected)}.",
-            next_step="Let a busy machine come to rest and try again. By hand: `samebox up`, then `samebox vet --replace`.",
+            next_step="Let a busy machine come to rest and try again. By hand: "
+            + (
+                f"`samebox vet --replace{target.typed}`."
+                if target.typed
+                else "`samebox up`, then `samebox vet --replace`."
+            ),
         )
     return kept
 

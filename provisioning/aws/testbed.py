@@ -182,10 +182,11 @@ def _generations(inventory: Inventory) -> dict[str, int]:
 
 
 def _host_of(change: Change, known: Iterable[str]) -> str | None:
-    """The host a resource is of: by its tag, else by a name that is the host's or begins with it."""
+    """The host a resource is of: by its tag, else by a name that is the host's, or begins or ends with it (end-broker-1)."""
     if change.host is not None:
         return change.host
-    return next((name for name in known if change.name == name or change.name.startswith(f"{name}-")), None)
+    parts = f"-{change.name}-"
+    return next((name for name in known if parts.startswith(f"-{name}-") or parts.endswith(f"-{name}-")), None)
 
 
 def _require_replaced(names: Sequence[str], before: Inventory, after: Inventory) -> None:

@@ -118,15 +118,16 @@ def test_only_the_named_host_is_replaced() -> None:
 
 
 def test_what_hosts_share_may_be_updated_but_not_taken_away() -> None:
-    """The timer that ends the hosts follows them; a network to be replaced stops everything."""
+    """Its own timer follows the host, a shared one may change; a network to be replaced stops everything."""
     timer = engine.began("update", "expiry", "aws:scheduler/schedule:Schedule")
+    own_timer = engine.began("update", "end-broker-2", "aws:scheduler/schedule:Schedule")
     network = engine.began("replace", "subnet", "aws:ec2/subnet:Subnet")
     wanted = engine.began("create-replacement", "broker-2", host="broker-2")
     fine = Lab(
         [
             (OUTPUT, engine.outputs(BEFORE)),
             set_generation("broker-2", 2),
-            (PREVIEW, engine.lines(timer, wanted)),
+            (PREVIEW, engine.lines(timer, own_timer, wanted)),
             (UP, engine.lines(*engine.replacement("broker-2"))),
             (OUTPUT, engine.outputs(REPLACED)),
         ]
@@ -151,7 +152,7 @@ def test_what_hosts_share_may_be_updated_but_not_taken_away() -> None:
         (engine.began("create-replacement", "broker-3", host="broker-3"), "broker-3"),
         (engine.began("update", "client-1", host="client-1"), "client-1"),
         # an untagged resource that is named after its host
-        (engine.began("create", "client-1-key", "tls:index/privateKey:PrivateKey"), "client-1"),
+        (engine.began("update", "end-client-1", "aws:scheduler/schedule:Schedule"), "client-1"),
     ],
 )
 def test_a_plan_that_touches_another_host_is_refused_by_name(event: dict[str, object], named: str) -> None:
