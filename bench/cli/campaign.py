@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +25,7 @@ from bench.cli.options import (
     stack_option,
     target_of,
 )
+from bench.cli.teardown import undisturbed
 from bench.cli.testbed import print_vetting, vet_testbed
 from bench.progress import Reporter, Step, clock_text, reporter_for
 from bench.report import Verdicts, make_report, require_spark
@@ -174,21 +174,23 @@ def report(results_dir: Path, master: str, plain: bool) -> int:
     return _conclude(results, verdicts)
 
 
-@click.command(name="campaign")
-@click.argument("testbed", type=click.Choice(["local"]))
+@click.group(name="campaign")
+def whole_campaign() -> None:
+    """All of it: stand a testbed up, vet it, run a campaign, report, tear everything down."""
+
+
+@whole_campaign.command(name="local")
 @campaign_argument
 @software_option
 @plain_option
 @again_option
 @master_option
-def whole_campaign(
-    testbed: str, campaign_file: Path, tarballs: Mapping[str, Path], plain: bool, again: bool, master: str
-) -> int:
-    """All of it: stand a testbed up, vet it, run the campaign, report, tear everything down."""
+def local_campaign(campaign_file: Path, tarballs: Mapping[str, Path], plain: bool, again: bool, master: str) -> int:
+    """All of it on this machine."""
     require_spark()
     campaign = load_campaign(campaign_file)
-    prepared = prepare(campaign, campaign_file, testbed)
-    repeat = [f"samebox campaign {testbed} {shown(campaign_file)}"]
+    prepared = prepare(campaign, campaign_file, "local")
+    repeat = [f"samebox campaign local {shown(campaign_file)}"]
     first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
     with exclusive(TESTBED_STATE):
         results = _fresh(Results(RESULTS / campaign.name), again=again)
@@ -202,24 +204,11 @@ def whole_campaign(
                 run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
                 verdicts = _report(results, master, reporter)
             finally:
-                with _undisturbed():
+                with undisturbed():
                     reporter.step(last.title)
                     local.down()
                     target.vetting_file.unlink(missing_ok=True)
     return _conclude(results, verdicts)
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C must not cut the teardown short."""
-    before = {
-        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
