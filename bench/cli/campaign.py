@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE
+from bench.cli.on_emr import EMR_STEP, emr_options, report_on_emr, require_consistent
 from bench.cli.options import (
     Target,
     console,
@@ -164,13 +166,31 @@ def status(stack_name: str | None, as_json: bool) -> int:
 @click.command()
 @results_argument
 @master_option
+@emr_options
 @plain_option
-def report(results_dir: Path, master: str, plain: bool) -> int:
-    """Turn a campaign's records into its report, with PySpark. Exits 2 if a trial is invalid."""
+def report(
+    results_dir: Path,
+    master: str,
+    place: str,
+    stack: str | None,
+    outputs_file: Path | None,
+    cluster: str | None,
+    plain: bool,
+) -> int:
+    """Turn a campaign's records into its report, with PySpark. Exits 2 if a trial is invalid.
+
+    With --on emr that happens on AWS, on a cluster that is started for it and ends with it. Interrupted, or typed twice, the
+    command finds what it started; a report that has been made is only fetched.
+    """
+    master_given = click.get_current_context().get_parameter_source("master") is not ParameterSource.DEFAULT
+    require_consistent(place, master_given=master_given, stack=stack, outputs_file=outputs_file, cluster=cluster)
     results = Results(results_dir)
     results.manifest()
-    with _reporter(plain, [REPORT_STEP]) as reporter:
-        verdicts = _report(results, master, reporter)
+    with _reporter(plain, [EMR_STEP if place == "emr" else REPORT_STEP]) as reporter:
+        if place == "emr":
+            verdicts = report_on_emr(results, reporter, stack=stack, outputs_file=outputs_file, cluster=cluster)
+        else:
+            verdicts = _report(results, master, reporter)
     return _conclude(results, verdicts)
 
 
