@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
@@ -33,13 +34,17 @@ EXAMPLES = {
     "brokers": "--path {key}.count 3",
     "campaign": "durability-1",
     "clients": "--path {key}.count 4",
+    "count": "3",
     "created": "2026-11-21T12:00:00Z",
     "expires": "2026-11-21T20:00:00Z",
     "hostKeySeed": '--secret {key} "$(openssl rand -hex 32)"',
+    "instanceType": "i3en.6xlarge",
     "identityFile": "~/.ssh/id_ed25519",
     "metadata": "--path {key}.count 3",
     "operatorCidr": "203.0.113.7/32",
     "owner": "your-name",
+    "rootThroughputMibPerS": "250",
+    "rootVolumeGib": "64",
     "region": "us-west-2",
     "reportInstanceType": "m5.2xlarge",
     "reportInstances": "3",
@@ -152,11 +157,11 @@ def parse_settings(texts: Mapping[str, str], *, secret_keys: Collection[str], no
 
 
 def command(key: str) -> str:
-    """What to type to set a key."""
-    full, example = f"{NAMESPACE}:{key}", EXAMPLES.get(key, "VALUE")
-    if key not in EXAMPLES and "." in key:
-        return f"pulumi config set --path '{full}' {example}"
-    return f"pulumi config set {example.format(key=full) if '{key}' in example else f'{full} {example}'}"
+    """What to type to set a key; a dotted one is a key inside a table."""
+    full, example = f"{NAMESPACE}:{key}", EXAMPLES.get(key.rpartition(".")[2], "1")
+    if "{key}" in example:
+        return f"pulumi config set {example.format(key=full)}"
+    return f"pulumi config set {'--path ' if '.' in key else ''}{full} {example}"
 
 
 def _structured(text: str) -> Any:
@@ -180,6 +185,8 @@ def _sentence(problem: Any) -> str:
         guess = f" Did you mean {close[0]!r}?" if close else ""
         return f"samebox:{key} is unknown.{guess} Valid keys: {', '.join(valid)}."
     message = str(problem["msg"]).removeprefix("Value error, ").removesuffix(".")
+    if problem["type"] == "string_pattern_mismatch":
+        message = "is not what this key takes"
     given = "" if key == "hostKeySeed" else f" = {problem['input']!r}"
     return f"samebox:{key}{given}: {message[:1].lower()}{message[1:]}. Set it: {command(key)}"
 
@@ -187,8 +194,11 @@ def _sentence(problem: Any) -> str:
 def _contradictions(settings: Settings, now: datetime) -> list[str]:
     """What is wrong with values that are right one by one."""
     problems = []
-    if not settings.availability_zone.startswith(settings.region):
-        problems.append(f"samebox:availabilityZone {settings.availability_zone} isn't in region {settings.region}.")
+    if not re.fullmatch(rf"{settings.region}[a-z]", settings.availability_zone):
+        problems.append(
+            f"samebox:availabilityZone {settings.availability_zone} isn't a zone of region {settings.region}."
+            f" Set it: {command('availabilityZone')}"
+        )
     for key, group in (("brokers", settings.brokers), ("clients", settings.clients)):
         if group.count < 1:
             problems.append(f"samebox:{key}.count = 0: at least one is needed. Set it: {command(key)}")
