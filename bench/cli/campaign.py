@@ -97,13 +97,13 @@ def run(
     with exclusive(target.state):
         inventory = target.inventory()
         prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
-        results = _fresh(Results(RESULTS / campaign.name), again=again)
+        results = fresh_results(Results(RESULTS / campaign.name), again=again)
         repeat = [f"samebox run {shown(campaign_file)}{target.typed}"]
-        with _reporter(plain, [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]) as reporter:
+        with reporter_of(plain, [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]) as reporter:
             vetting = _vetted(target, inventory, reporter)
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             verdicts = _report(results, master, reporter)
-    return _conclude(results, verdicts)
+    return conclude(results, verdicts)
 
 
 @click.command()
@@ -130,11 +130,11 @@ def resume(
     with exclusive(target.state):
         inventory = target.inventory()
         prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind)
-        with _reporter(plain, [VETTING_STEP, *steps_to_run(prepared, results.finished()), REPORT_STEP]) as reporter:
+        with reporter_of(plain, [VETTING_STEP, *steps_to_run(prepared, results.finished()), REPORT_STEP]) as reporter:
             vetting = _vetted(target, inventory, reporter)
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=manifest["repeat"])
             verdicts = _report(results, master, reporter)
-    return _conclude(results, verdicts)
+    return conclude(results, verdicts)
 
 
 @click.command()
@@ -186,12 +186,12 @@ def report(
     require_consistent(place, master_given=master_given, stack=stack, outputs_file=outputs_file, cluster=cluster)
     results = Results(results_dir)
     results.manifest()
-    with _reporter(plain, [EMR_STEP if place == "emr" else REPORT_STEP]) as reporter:
+    with reporter_of(plain, [EMR_STEP if place == "emr" else REPORT_STEP]) as reporter:
         if place == "emr":
             verdicts = report_on_emr(results, reporter, stack=stack, outputs_file=outputs_file, cluster=cluster)
         else:
             verdicts = _report(results, master, reporter)
-    return _conclude(results, verdicts)
+    return conclude(results, verdicts)
 
 
 @click.group(name="campaign")
@@ -213,10 +213,10 @@ def local_campaign(campaign_file: Path, tarballs: Mapping[str, Path], plain: boo
     repeat = [f"samebox campaign local {shown(campaign_file)}"]
     first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
     with exclusive(TESTBED_STATE):
-        results = _fresh(Results(RESULTS / campaign.name), again=again)
+        results = fresh_results(Results(RESULTS / campaign.name), again=again)
         target, local = Target(), local_testbed()
         steps = [first, VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP, last]
-        with _reporter(plain, steps) as reporter:
+        with reporter_of(plain, steps) as reporter:
             try:
                 reporter.step(first.title)
                 inventory = local.up()
@@ -228,11 +228,12 @@ def local_campaign(campaign_file: Path, tarballs: Mapping[str, Path], plain: boo
                     reporter.step(last.title)
                     local.down()
                     target.vetting_file.unlink(missing_ok=True)
-    return _conclude(results, verdicts)
+    return conclude(results, verdicts)
 
 
 @contextmanager
-def _reporter(plain: bool, steps: list[Step]) -> Iterator[Reporter]:
+def reporter_of(plain: bool, steps: list[Step]) -> Iterator[Reporter]:
+    """Where a command reports to, told of all its steps; closed at the end."""
     reporter = reporter_for(console, plain=plain)
     reporter.plan(steps)
     try:
@@ -241,7 +242,8 @@ def _reporter(plain: bool, steps: list[Step]) -> Iterator[Reporter]:
         reporter.close()
 
 
-def _fresh(results: Results, *, again: bool) -> Results:
+def fresh_results(results: Results, *, again: bool) -> Results:
+    """Results that aren't there yet; with `again`, an earlier run's are set aside. Raises InvalidInput if they are there."""
     if again:
         kept = results.set_aside()
         if kept is not None:
@@ -278,7 +280,8 @@ def _report(results: Results, master: str, reporter: Reporter) -> Verdicts:
     return make_report(results, CHECKOUT, master=master, scratch=SCRATCH, on_line=reporter.detail)
 
 
-def _conclude(results: Results, verdicts: Verdicts) -> int:
+def conclude(results: Results, verdicts: Verdicts) -> int:
+    """Says how a campaign came out and where its report is; returns the exit code."""
     for sentence in verdicts.not_met:
         console.print(f"not met   {sentence}", markup=False)
     for sentence in verdicts.excluded:
