@@ -16,6 +16,9 @@ from provisioning.aws.testbed import AwsTestbed
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.inventory import Inventory, load_inventory
 from provisioning.local.testbed import LocalTestbed
+from provisioning.own_hosts import load_own_hosts
+from provisioning.own_hosts_checks import check_own_hosts
+from provisioning.ssh import connect
 from provisioning.testbed import Testbed
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,7 +42,7 @@ def inventory_option(command: F) -> F:
         "--inventory",
         "inventory_file",
         type=click.Path(path_type=Path),
-        help="An inventory file; without it, the local testbed that `samebox up` made.",
+        help="An inventory file, or an inventory.toml of own hosts; without it, the local testbed that `samebox up` made.",
     )(command)
 
 
@@ -80,6 +83,8 @@ def local_testbed() -> LocalTestbed:
 
 def inventory_of(inventory_file: Path | None) -> Inventory:
     """The inventory a command works on. Raises SameboxError if no testbed is up."""
+    if inventory_file is not None and inventory_file.suffix == ".toml":
+        return checked_own_hosts(inventory_file)
     if inventory_file is not None:
         return load_inventory(inventory_file)
     inventory = local_testbed().inventory()
@@ -144,6 +149,18 @@ def target_of(inventory_file: Path | None, stack_name: str | None) -> Target:
     if inventory_file is not None and stack_name is not None:
         raise InvalidInput("--inventory and --stack name two testbeds.", next_step="Give one of them.")
     return Target(inventory_file, stack_name)
+
+
+def checked_own_hosts(inventory_file: Path, *, prepared: bool = True) -> Inventory:
+    """The operator's own hosts, found fit. `prepared=False`: but for what `samebox prepare` brings about."""
+    own, inventory = load_own_hosts(inventory_file)
+    hosts = connect(inventory)
+    try:
+        check_own_hosts(own, hosts, prepared=prepared)
+    finally:
+        for host in hosts:
+            host.close()
+    return inventory
 
 
 def shown(path: Path) -> str:

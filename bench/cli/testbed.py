@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.checkout import TESTBED_STATE, VETTING_STATE
+from bench.cli.hosts import prepare_testbed
 from bench.cli.options import (
     Target,
     console,
@@ -109,18 +110,26 @@ def vet_testbed(
     *,
     max_replacements: int,
 ) -> Vetting:
-    """Vets, replaces rejected hosts (0 = none), and keeps the outcome for `samebox run`."""
+    """Vets, replaces rejected hosts (0 = none), and keeps the outcome for `samebox run`.
+
+    Hosts of a stack are prepared first, and so are their successors: they come as AWS makes them.
+    """
 
     def show(done: int, of: int, text: str) -> None:
         progress(f"{text} ({done}/{of})")
 
-    hosts: Sequence[Host] = connect(inventory)
+    def ready(inventory: Inventory) -> Sequence[Host]:
+        if target.stack_name is not None:
+            prepare_testbed(inventory, progress)
+        return connect(inventory)
+
+    hosts = ready(inventory)
     try:
         if max_replacements:
             vetting, hosts = vet_and_replace(
                 target.testbed(progress),
                 hosts,
-                connect,
+                ready,
                 thresholds,
                 max_replacements=max_replacements,
                 progress=show,
