@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import campaign, doctor, hosts, testbed
+from bench.cli import campaign, doctor, hosts, money, testbed
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -40,6 +40,9 @@ for command in (
     campaign.report,
     campaign.whole_campaign,
     doctor.doctor,
+    money.cost,
+    money.extend,
+    money.sweep,
 ):
     samebox.add_command(command)
 
