@@ -19,7 +19,7 @@ IN_CLONE := mkdir -p $(SCRATCH) && TMPDIR=$(SCRATCH) SPARK_LOCAL_DIRS=$(SCRATCH)
 
 test: setup lint ## lint, types, unit tests, then integration with real sshd, brokers and Spark (not the long half of tests/truth)
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration"
-	@$(IN_CLONE) .venv/bin/python -m pytest -m "integration and not truth"
+	@$(IN_CLONE) .venv/bin/python -m pytest -m "integration and not truth and not infra"
 
 test-unit: setup ## the unit tests alone
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration"

@@ -11,8 +11,17 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.checkout import TESTBED_STATE
-from bench.cli.options import checked_own_hosts, console, inventory_of, inventory_option, json_option
+from bench.cli.options import (
+    Target,
+    checked_own_hosts,
+    console,
+    inventory_option,
+    is_own_hosts,
+    json_option,
+    shown,
+    stack_option,
+    target_of,
+)
 from bench.profile import load_profile
 from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
@@ -25,29 +34,24 @@ MARKS = {"changed": "[yellow]changed[/]", "left": "[yellow]left[/]"}
 
 @click.command()
 @inventory_option
+@stack_option
 @click.option("--erase", is_flag=True, help="Overwrite owned disks that hold something (asks first).")
 @click.option("--yes", is_flag=True, help="Don't ask before overwriting.")
 @json_option
-def prepare(inventory_file: Path | None, erase: bool, yes: bool, as_json: bool) -> int:
+def prepare(inventory_file: Path | None, stack_name: str | None, erase: bool, yes: bool, as_json: bool) -> int:
     """Bring a testbed's hosts into the state that is measured in: packages, disks, settings, clocks. Changes what differs."""
-    with exclusive(TESTBED_STATE):
-        # own hosts lack yet what this command brings
-        toml = inventory_file is not None and inventory_file.suffix == ".toml"
-        inventory = (
-            checked_own_hosts(inventory_file, prepared=False)
-            if toml and inventory_file is not None
-            else inventory_of(inventory_file)
-        )
+    target = target_of(inventory_file, stack_name)
+    with exclusive(target.state):
+        inventory = _unprepared(target)
         if erase and not yes:
             click.confirm(f"{_owned(inventory)}\nWhat is on these disks is lost. Go on?", abort=True, err=True)
         with console.status("preparing") as status:
             preparation = prepare_testbed(inventory, lambda text: status.update(f"preparing: {text}"), erase=erase)
-        if toml:
-            inventory_of(inventory_file)
+        target.inventory()  # own hosts are checked anew, now for everything
     if as_json:
         click.echo(json.dumps([asdict(row) for row in preparation.rows], indent=1))
     else:
-        print_preparation(preparation)
+        print_preparation(preparation, target)
     return 0
 
 
@@ -62,7 +66,7 @@ def prepare_testbed(inventory: Inventory, notice: Callable[[str], None], *, eras
             host.close()
 
 
-def print_preparation(preparation: Preparation) -> None:
+def print_preparation(preparation: Preparation, target: Target) -> None:
     """What was changed, what differs and was left, and how much was as wanted."""
     told = [*preparation.changed, *preparation.left]
     if told:
@@ -75,7 +79,8 @@ def print_preparation(preparation: Preparation) -> None:
             "left: these hosts are this very machine, and what is set on it is yours; nothing of it was changed.",
             markup=False,
         )
-    console.print(f"{_counts(preparation.rows)}. Next: samebox vet", markup=False)
+    named = f" --inventory {shown(target.inventory_file)}" if target.inventory_file else target.typed
+    console.print(f"{_counts(preparation.rows)}. Next: samebox vet{named}", markup=False)
 
 
 def _counts(rows: tuple[Step, ...]) -> str:
@@ -83,6 +88,13 @@ def _counts(rows: tuple[Step, ...]) -> str:
         status: sum(row.status == status for row in rows) for status in ("changed", "as wanted", "left", "not there")
     }
     return ", ".join(f"{count} {status}" for status, count in counts.items())
+
+
+def _unprepared(target: Target) -> Inventory:
+    """The target's hosts; own hosts needn't have yet what preparation brings."""
+    if target.inventory_file is not None and is_own_hosts(target.inventory_file):
+        return checked_own_hosts(target.inventory_file, prepared=False)
+    return target.inventory()
 
 
 def _owned(inventory: Inventory) -> str:
