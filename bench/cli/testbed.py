@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.checkout import TESTBED_STATE, VETTING_STATE
+from bench.cli.hosts import prepare_testbed
 from bench.cli.options import (
     Target,
     console,
@@ -114,13 +115,18 @@ def vet_testbed(
     def show(done: int, of: int, text: str) -> None:
         progress(f"{text} ({done}/{of})")
 
+    def prepared(inventory: Inventory) -> Sequence[Host]:
+        # a machine that has just taken a rejected one's place is bare, and would be measured in another state than the rest
+        prepare_testbed(inventory, progress)
+        return connect(inventory)
+
     hosts: Sequence[Host] = connect(inventory)
     try:
         if max_replacements:
             vetting, hosts = vet_and_replace(
                 target.testbed(progress),
                 hosts,
-                connect,
+                prepared,
                 thresholds,
                 max_replacements=max_replacements,
                 progress=show,
