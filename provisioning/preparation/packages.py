@@ -95,7 +95,9 @@ MANAGERS = {
     ),
     "redhat": Manager(f"{_DNF_INSTALL} install", "rpm -qa --qf '%{NAME}.%{ARCH} %{EVR}\\n'"),
     "debian": Manager(
-        "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends --no-upgrade",
+        # several hosts may be one machine, which has one lock
+        "apt-get update -qq -o DPkg::Lock::Timeout=600 && DEBIAN_FRONTEND=noninteractive"
+        " apt-get install -y -qq -o DPkg::Lock::Timeout=600 --no-install-recommends --no-upgrade",
         "dpkg-query --show --showformat '${Package}.${Architecture} ${Version}\\n'",
     ),
 }
