@@ -32,7 +32,7 @@ PROGRAMS = {
     "mkfs.xfs": "xfsprogs",
     "blkid": "util-linux",
 }
-DISK_BYTES = 4 * 2**30
+DISK_BYTES = 16 * 2**30  # files with holes: they take what is written to them
 BLOCKS = range(100, 255)
 END_TIMEOUT_S = 20.0
 _CHECKOUT = Path(__file__).resolve().parents[3]
