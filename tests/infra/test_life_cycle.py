@@ -59,6 +59,7 @@ def test_from_nothing_to_the_bucket_and_again(new_project: NewProject) -> None:
     bucket = buckets(project.cloud)
     assert len(bucket) == 1
     assert things(project.cloud) - before == bucket
+    assert project.samebox("sweep").exit_status == 0
 
     assert set(project.up().changes) == {"create"}
     assert not set(ids(project).values()) & {host.instance_id for host in first.hosts}
@@ -168,9 +169,10 @@ def test_an_interrupted_destroy_is_repeated(new_project: NewProject, how: signal
     assert things(project.cloud) - before == buckets(project.cloud)
 
 
-def test_a_killed_replacement_leaves_an_orphan_that_its_tag_tells(new_project: NewProject) -> None:
-    """Killed while an instance was being made, the engine forgets it: only the tag finds it, also after a destroy."""
+def test_a_killed_replacement_leaves_an_orphan_that_the_sweep_finds(new_project: NewProject) -> None:
+    """Killed while an instance was being made, the engine forgets it, and destroy leaves it: its tags tell, the sweep takes it."""
     project = new_project()
+    before = things(project.cloud)
     project.up()
     project.cloud.inject(Faults(launch_delay_s={"broker-2": 3.0}))
     project.set("generations.broker-2", 2)
@@ -187,7 +189,12 @@ def test_a_killed_replacement_leaves_an_orphan_that_its_tag_tells(new_project: N
     assert len(orphan) == 1
     assert instances(project.cloud)[next(iter(orphan))]["host"] == "broker-2"
     project.destroy()
-    assert set(instances(project.cloud)) == orphan == orphans(project)
+    assert set(instances(project.cloud)) == orphan
+    swept = project.samebox("sweep")
+    assert swept.exit_status == 1
+    assert next(iter(orphan)) in swept.output
+    assert project.samebox("sweep", "--delete", "--yes").exit_status == 0
+    assert things(project.cloud) - before == buckets(project.cloud)
 
 
 def test_secrets_are_not_in_the_state(new_project: NewProject) -> None:

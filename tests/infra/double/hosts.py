@@ -7,6 +7,7 @@ public alike, and no security group holds anything off.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -22,6 +23,7 @@ from typing import Any
 from moto.ec2.models.instances import Instance
 
 from provisioning.errors import MissingRequirement
+from tests.infra.double.cloud import injected
 from tests.infra.double.first_boot import MACHINE, SSH_PORT, lay_out
 
 PROGRAMS = {
@@ -32,9 +34,12 @@ PROGRAMS = {
     "mkfs.xfs": "xfsprogs",
     "blkid": "util-linux",
 }
+FOLDER = "hosts"
+HOST_TAG = "host"
 DISK_BYTES = 16 * 2**30  # files with holes: they take what is written to them
 BLOCKS = range(100, 255)
 END_TIMEOUT_S = 20.0
+CONTROL_GROUPS = ("/sys/fs/cgroup/blkio", "/sys/fs/cgroup")
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
@@ -53,11 +58,11 @@ def require_hosts() -> None:
 
 
 class Hosts:
-    """The hosts of one cloud, below `folder`."""
+    """The hosts of the cloud with the folder `state_dir`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, state_dir: Path) -> None:
         require_hosts()
-        self._folder = folder
+        self._state_dir, self._folder = state_dir, state_dir / FOLDER
         self._reserved, self._addresses = _reserve_block()
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._ending = threading.Lock()
@@ -106,6 +111,9 @@ class Hosts:
             return
         _kill(host)
         shutil.rmtree(self._folder / instance_id)
+        for group in CONTROL_GROUPS:
+            with contextlib.suppress(FileNotFoundError):
+                Path(group, f"samebox-{instance_id}").rmdir()
 
     def end_all(self) -> None:
         """Ends every host."""
@@ -118,12 +126,14 @@ class Hosts:
         # a killed server takes its hosts with it, and each host's first process everything in it
         command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--kill-child=KILL", "--fork"]
         command += ["--mount", "--pid", "--uts", "--ipc", "--propagation", "private"]
-        hidden = [str(_CHECKOUT), str(Path.home())]
+        tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
+        bytes_per_s = injected(self._state_dir).disk_bytes_per_s.get(tags.get(HOST_TAG, ""), 0)
+        arguments = [str(folder), name, str(bytes_per_s), str(_CHECKOUT), str(Path.home())]
 
         def start() -> subprocess.Popen[bytes]:
             with (folder / "console.log").open("wb") as console:
                 return subprocess.Popen(
-                    [*command, str(MACHINE / "init"), str(folder), name, *hidden],
+                    [*command, str(MACHINE / "init"), *arguments],
                     stdin=subprocess.DEVNULL,
                     stdout=console,
                     stderr=console,

@@ -91,10 +91,20 @@ class Project:
             assert process.returncode == exit_status, told
         return Ran(process.returncode, output + complaint)
 
+    def samebox(self, *arguments: str) -> Ran:
+        """Runs `samebox ARGUMENTS` in the project's folder; its exit status is the caller's to judge."""
+        process = self._start(str(CHECKOUT / ".venv/bin/samebox"), *arguments)
+        output, complaint = process.communicate(timeout=COMMAND_TIMEOUT_S)
+        return Ran(process.returncode, output + complaint)
+
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Starts `pulumi ARGUMENTS` in a process group of its own."""
+        """Starts `pulumi ARGUMENTS`."""
+        return self._start("pulumi", "--non-interactive", *arguments)
+
+    def _start(self, *command: str) -> subprocess.Popen[str]:
+        """In a process group of its own: a Ctrl-C at the tests isn't for it."""
         return subprocess.Popen(
-            ["pulumi", "--non-interactive", *arguments],
+            command,
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.DEVNULL,

@@ -22,8 +22,6 @@ from tests.infra.double import emr_steps, launches, placement_groups
 from tests.infra.double.cloud import environment
 from tests.infra.double.hosts import Hosts
 
-HOSTS_FOLDER = "hosts"
-
 
 def main() -> None:
     """Serves until standard input ends."""
@@ -33,7 +31,7 @@ def main() -> None:
     options = arguments.parse_args()
 
     placement_groups.install()
-    hosts = Hosts(options.state_dir / HOSTS_FOLDER) if options.hosts else None
+    hosts = Hosts(options.state_dir) if options.hosts else None
     if hosts:
         hosts.install()
     launches.install(options.state_dir, launched=hosts.launched if hosts else None)
