@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import campaign, doctor, money, testbed
+from bench.cli import campaign, doctor, hosts, money, testbed
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -31,6 +31,7 @@ def samebox() -> None:
 for command in (
     testbed.up,
     testbed.down,
+    hosts.prepare,
     testbed.vet,
     campaign.plan,
     campaign.run,

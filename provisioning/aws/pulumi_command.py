@@ -43,7 +43,7 @@ class Ended:
 class PulumiCommand(Protocol):
     """Something that runs pulumi in the project's folder."""
 
-    def run(self, arguments: Sequence[str], on_line: Callable[[str], None]) -> Ended:
+    def run(self, arguments: Sequence[str], on_line: Callable[[str], None], *, stdin: str = "") -> Ended:
         """Runs `pulumi ARGUMENTS` to its end; every line of its standard output goes to `on_line` (from another thread).
 
         Ctrl-C is handed to pulumi once; it then finishes what it has begun, so that no machine is made that no stack knows.
@@ -58,7 +58,7 @@ class InstalledPulumi:
         self._notice = notice
         self._program = ""
 
-    def run(self, arguments: Sequence[str], on_line: Callable[[str], None]) -> Ended:
+    def run(self, arguments: Sequence[str], on_line: Callable[[str], None], *, stdin: str = "") -> Ended:
         if not self._program:
             self._program = find_pulumi()
         environment = _environment()
@@ -69,16 +69,17 @@ class InstalledPulumi:
                 [self._program, *arguments],
                 cwd=self._directory,
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
                 start_new_session=True,
             )
-            assert process.stdout is not None
-            assert process.stderr is not None
+            assert process.stdin is not None and process.stdout is not None and process.stderr is not None
             interrupts.hand_to(process)
+            with suppress(BrokenPipeError), process.stdin:
+                process.stdin.write(stdin)
             output = _Reader(process.stdout, lambda line: on_line(masked(line, environment)))
             errors = _Reader(process.stderr, said.append)
             output.join()
@@ -223,14 +224,17 @@ class Answer:
 
 @dataclass
 class ScriptedPulumi:
-    """The strict fake: the commands in the order given, each once, with their answers. Records what was asked."""
+    """The strict fake: the commands in the order given, each once, with their answers. Records what was asked, and told by stdin."""
 
     script: list[tuple[str, str | Answer]]
     asked: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
 
-    def run(self, arguments: Sequence[str], on_line: Callable[[str], None]) -> Ended:
+    def run(self, arguments: Sequence[str], on_line: Callable[[str], None], *, stdin: str = "") -> Ended:
         command = " ".join(arguments)
         self.asked.append(command)
+        if stdin:
+            self.told.append(stdin)
         if not self.script:
             raise UnscriptedPulumi(f"nothing more was scripted, and then came: pulumi {command}")
         expected, given = self.script[0]

@@ -84,17 +84,22 @@ class Stack:
         self._text("stack init", ["--no-select", self.name], named=False)
 
     def config(self) -> dict[str, Any]:
-        """The project's own keys of the stack's config, without their namespace. Secrets are left out."""
+        """The project's own keys of the stack's config, without their namespace. A secret is there, with the value None."""
         values: dict[str, Any] = {}
         for key, entry in self._json("config", ["--json"]).items():
             namespace, _, name = key.partition(":")
-            if namespace == PROJECT and not entry.get("secret"):
-                values[name] = entry["objectValue"] if "objectValue" in entry else entry.get("value")
+            if namespace == PROJECT:
+                shown = entry["objectValue"] if "objectValue" in entry else entry.get("value")
+                values[name] = None if entry.get("secret") else shown
         return values
 
     def set_config(self, path: str, value: str | int) -> None:
         """Sets one value in the stack's config file; `path` is a key, or key.key within a table."""
         self._text("config set", ["--path", "--plaintext", "--", path, str(value)])
+
+    def set_secret(self, key: str, value: str) -> None:
+        """Sets one value encrypted. It is handed over by standard input: no process list shows it."""
+        self._text("config set", ["--secret", key], stdin=value)
 
     def outputs(self) -> dict[str, Any]:
         """What the program exported when it last ran whole; empty before that and after a destroy."""
@@ -153,15 +158,17 @@ class Stack:
         except json.JSONDecodeError:
             raise SameboxError(f"pulumi {command} printed no JSON but: {text[:400]}") from None
 
-    def _text(self, command: str, options: Sequence[str], *, named: bool = True) -> str:
+    def _text(self, command: str, options: Sequence[str], *, named: bool = True, stdin: str = "") -> str:
         lines: list[str] = []
-        ended = self._run(command, options, lines.append, named=named)
+        ended = self._run(command, options, lines.append, named=named, stdin=stdin)
         self._require_success(command, ended, [])
         return "\n".join(lines)
 
-    def _run(self, command: str, options: Sequence[str], on_line: Follow, *, named: bool = True) -> Ended:
+    def _run(
+        self, command: str, options: Sequence[str], on_line: Follow, *, named: bool = True, stdin: str = ""
+    ) -> Ended:
         stack = ["--stack", self.name] if named else []
-        return self._command.run([*command.split(), "--non-interactive", *stack, *options], on_line)
+        return self._command.run([*command.split(), "--non-interactive", *stack, *options], on_line, stdin=stdin)
 
     def _require_success(self, command: str, ended: Ended, evidence: Sequence[str]) -> None:
         if ended.interrupted:

@@ -5,6 +5,7 @@ What the hosts are is the program's and the stack config's; what runs on them is
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -15,8 +16,7 @@ from provisioning.host import Host, on_all
 from provisioning.inventory import HostRecord, Inventory
 from provisioning.ssh import connect
 
-# SSH answers before the instance's own first-boot script has formatted and mounted its disks
-IS_READY = "! command -v cloud-init >/dev/null || cloud-init status --wait >/dev/null"
+FIRST_BOOT_FAILED, NOT_YET = 9, 75
 BOOT_TIMEOUT_S = 900.0
 RETRY_S = 5.0
 LOGIN_TIMEOUT_S = 20.0
@@ -159,9 +159,15 @@ class AwsTestbed:
         while True:
             left_s = deadline_s - self._now_s()
             try:
-                host.run(IS_READY, timeout_s=max(RETRY_S, left_s))
+                host.run(ready_command(host.record), timeout_s=max(RETRY_S, left_s))
                 return
-            except (HostUnreachable, CommandTimedOut) as error:
+            except (HostUnreachable, CommandTimedOut, CommandFailed) as error:
+                if isinstance(error, CommandFailed) and error.completed.exit_status == FIRST_BOOT_FAILED:
+                    raise HostError(
+                        host.name,
+                        "its first boot went wrong, says cloud-init.",
+                        next_step="Look there: ssh to it and read /var/log/cloud-init-output.log",
+                    ) from None
                 if left_s <= RETRY_S:
                     raise HostUnreachable(
                         host.name,
@@ -169,12 +175,15 @@ class AwsTestbed:
                         next_step=f"Look at its console: aws ec2 get-console-output --instance-id {host.record.instance_id}",
                     ) from None
                 self._sleep(RETRY_S)
-            except CommandFailed as error:
-                raise HostError(
-                    host.name,
-                    f"its first boot went wrong (exit {error.completed.exit_status} from cloud-init).",
-                    next_step="Look there: ssh to it and read /var/log/cloud-init-output.log",
-                ) from None
+
+
+def ready_command(record: HostRecord) -> str:
+    """Succeeds once the first boot is over: SSH answers before the instance has formatted and mounted its own disks."""
+    own = [record.root, *(each.path for each in record.data_dirs if each.owned)]
+    writable = " && ".join(f"test -w {shlex.quote(path)}" for path in own)
+    # exit 2 of newer ones: done, with a remark
+    waited = f"cloud-init status --wait >/dev/null || [ $? -eq 2 ] || exit {FIRST_BOOT_FAILED}"
+    return f"if command -v cloud-init >/dev/null; then {waited}; fi; {writable} || exit {NOT_YET}"
 
 
 def _generations(inventory: Inventory) -> dict[str, int]:
@@ -182,10 +191,11 @@ def _generations(inventory: Inventory) -> dict[str, int]:
 
 
 def _host_of(change: Change, known: Iterable[str]) -> str | None:
-    """The host a resource is of: by its tag, else by a name that is the host's or begins with it."""
+    """The host a resource is of: by its tag, else by a name that is the host's, or begins or ends with it (end-broker-1)."""
     if change.host is not None:
         return change.host
-    return next((name for name in known if change.name == name or change.name.startswith(f"{name}-")), None)
+    parts = f"-{change.name}-"
+    return next((name for name in known if parts.startswith(f"-{name}-") or parts.endswith(f"-{name}-")), None)
 
 
 def _require_replaced(names: Sequence[str], before: Inventory, after: Inventory) -> None:

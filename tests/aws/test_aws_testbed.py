@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from provisioning.aws.pulumi_command import Answer, ScriptedPulumi
 from provisioning.aws.stack import ChangeInterrupted, Stack
-from provisioning.aws.testbed import IS_READY, RETRY_S, AwsTestbed
+from provisioning.aws.testbed import FIRST_BOOT_FAILED, NOT_YET, RETRY_S, AwsTestbed, ready_command
 from provisioning.errors import Completed, HostsFailed, HostUnreachable, InvalidInput, SameboxError
 from provisioning.host import ScriptedHost
 from provisioning.inventory import Inventory
@@ -36,7 +37,7 @@ def plan_of(*names: str) -> tuple[str, str]:
 
 @dataclass
 class Lab:
-    """Testbed of stack sn; `answers` are what each host says to IS_READY, one after the other."""
+    """Testbed of stack sn; `answers` are what each host says when asked whether it is ready, one after the other."""
 
     script: list[tuple[str, str | Answer]]
     answers: dict[str, list[str | Completed | Exception]] = field(default_factory=dict)
@@ -61,7 +62,7 @@ class Lab:
     def connect(self, inventory: Inventory) -> Sequence[ScriptedHost]:
         """Hosts that are ready unless `answers` says otherwise."""
         return [
-            Listening(host, {IS_READY: self.answers.get(host.name, [""]), "true": ""}, lab=self)
+            Listening(host, {ready_command(host): self.answers.get(host.name, [""]), "true": ""}, lab=self)
             for host in inventory.hosts
         ]
 
@@ -118,15 +119,16 @@ def test_only_the_named_host_is_replaced() -> None:
 
 
 def test_what_hosts_share_may_be_updated_but_not_taken_away() -> None:
-    """The timer that ends the hosts follows them; a network to be replaced stops everything."""
+    """Its own timer follows the host, a shared one may change; a network to be replaced stops everything."""
     timer = engine.began("update", "expiry", "aws:scheduler/schedule:Schedule")
+    own_timer = engine.began("update", "end-broker-2", "aws:scheduler/schedule:Schedule")
     network = engine.began("replace", "subnet", "aws:ec2/subnet:Subnet")
     wanted = engine.began("create-replacement", "broker-2", host="broker-2")
     fine = Lab(
         [
             (OUTPUT, engine.outputs(BEFORE)),
             set_generation("broker-2", 2),
-            (PREVIEW, engine.lines(timer, wanted)),
+            (PREVIEW, engine.lines(timer, own_timer, wanted)),
             (UP, engine.lines(*engine.replacement("broker-2"))),
             (OUTPUT, engine.outputs(REPLACED)),
         ]
@@ -151,7 +153,7 @@ def test_what_hosts_share_may_be_updated_but_not_taken_away() -> None:
         (engine.began("create-replacement", "broker-3", host="broker-3"), "broker-3"),
         (engine.began("update", "client-1", host="client-1"), "client-1"),
         # an untagged resource that is named after its host
-        (engine.began("create", "client-1-key", "tls:index/privateKey:PrivateKey"), "client-1"),
+        (engine.began("update", "end-client-1", "aws:scheduler/schedule:Schedule"), "client-1"),
     ],
 )
 def test_a_plan_that_touches_another_host_is_refused_by_name(event: dict[str, object], named: str) -> None:
@@ -259,10 +261,11 @@ def test_wrong_names_and_an_empty_stack_are_refused() -> None:
 
 
 def test_a_booting_host_is_waited_for_until_it_answers() -> None:
-    """Refused connections and a key not yet in place are no failure before the deadline; then the last one is said."""
+    """Neither a refused connection nor disks not yet mounted are a failure before the deadline; then the last is said."""
     booting = HostUnreachable("broker-1", "connection refused")
+    unmounted = Completed("", "", "", NOT_YET)
     script: list[tuple[str, str | Answer]] = [(LIST, "[]"), (UP, engine.lines()), (OUTPUT, engine.outputs(BEFORE))]
-    lab = Lab(list(script), {"broker-1": [booting, booting, ""]})
+    lab = Lab(list(script), {"broker-1": [booting, unmounted, ""]})
     lab.testbed.up()
     assert lab.waited_s == 2 * RETRY_S
     never = Lab(list(script), {"broker-1": [booting] * 500})
@@ -274,11 +277,29 @@ def test_a_booting_host_is_waited_for_until_it_answers() -> None:
 
 def test_a_failed_first_boot_is_no_ready_host() -> None:
     """Cloud-init's own verdict counts: its disks may not be mounted."""
-    broken = Completed(IS_READY, "", "", 1)
+    broken = Completed("", "", "", FIRST_BOOT_FAILED)
     lab = Lab([(LIST, "[]"), (UP, engine.lines()), (OUTPUT, engine.outputs(BEFORE))], {"client-1": [broken]})
     with pytest.raises(HostsFailed, match="client-1: its first boot went wrong") as raised:
         lab.testbed.up()
     assert "cloud-init-output.log" in raised.value.next_step
+
+
+def test_ready_means_booted_and_mounted(tmp_path: Path) -> None:
+    """The command as a shell runs it: directories, then cloud-init's verdict where there is one."""
+    record = replace(BEFORE.hosts[0], root=str(tmp_path))
+    record = replace(record, data_dirs=(replace(record.data_dirs[0], path=str(tmp_path / "data 1")),))
+
+    def ask() -> int:
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+        return subprocess.run(["sh", "-c", ready_command(record)], env=environment, check=False).returncode
+
+    assert ask() == NOT_YET
+    (tmp_path / "data 1").mkdir()
+    assert ask() == 0
+    for verdict, expected in ((0, 0), (2, 0), (1, FIRST_BOOT_FAILED)):
+        (tmp_path / "cloud-init").write_text(f"#!/bin/sh\nexit {verdict}\n")
+        (tmp_path / "cloud-init").chmod(0o755)
+        assert ask() == expected
 
 
 def test_inventory_is_of_hosts_found_alive() -> None:

@@ -177,7 +177,7 @@ def test_secrets_are_masked() -> None:
 
 
 def test_config_is_read_and_set_as_the_operator_would() -> None:
-    """Own keys without namespace, tables as tables, secrets left out; a value that begins with a dash is no option."""
+    """Own keys without namespace, tables as tables, a secret never shown; a value that begins with a dash is no option."""
     shown = {
         "aws:region": {"value": "eu-west-1", "secret": False},
         "samebox:brokers": {"value": '{"count":3}', "objectValue": {"count": 3}, "secret": False},
@@ -188,8 +188,15 @@ def test_config_is_read_and_set_as_the_operator_would() -> None:
         ("config --non-interactive --stack sn --json", json.dumps(shown)),
         ("config set --non-interactive --stack sn --path --plaintext -- generations.broker-2 2", ""),
     )
-    assert opened.config() == {"brokers": {"count": 3}, "region": "us-west-2"}
+    assert opened.config() == {"brokers": {"count": 3}, "region": "us-west-2", "token": None}
     opened.set_config("generations.broker-2", 2)
+
+
+def test_a_secret_is_handed_over_by_standard_input() -> None:
+    """The command line, which every process on this machine can read, names only the key."""
+    pulumi = ScriptedPulumi([("config set --non-interactive --stack sn --secret hostKeySeed", "")])
+    Stack("sn", Path(), command=pulumi).set_secret("hostKeySeed", "c0ffee")
+    assert pulumi.told == ["c0ffee"]
 
 
 def test_the_inventory_is_read_from_the_outputs() -> None:
@@ -262,12 +269,12 @@ def test_the_process_gets_arguments_folder_and_environment(
     """The project's folder, the operator's variables, this Python first on the PATH; both outputs apart; secrets masked."""
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "correct horse")
     said: list[str] = []
-    script = 'echo "$1"; pwd; command -v python; echo "$PULUMI_CONFIG_PASSPHRASE"; echo to stderr >&2; exit 3'
-    ended = program(script).run(["up"], said.append)
+    script = 'echo "$1"; pwd; command -v python; echo "$PULUMI_CONFIG_PASSPHRASE"; cat; echo to stderr >&2; exit 3'
+    ended = program(script).run(["up"], said.append, stdin="by pipe")
     assert (ended.exit_status, ended.stderr, ended.interrupted) == (3, "to stderr", False)
     assert said[:2] == ["up", str(tmp_path)]
     assert said[2].endswith(("/.venv/bin/python", "/bin/python"))
-    assert said[3] == "***"
+    assert said[3:] == ["***", "by pipe"]
 
 
 def test_an_interrupt_is_handed_on_once_and_waited_for(program: Callable[[str], InstalledPulumi]) -> None:

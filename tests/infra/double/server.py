@@ -18,7 +18,8 @@ os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 
 from moto.server import ThreadedMotoServer
 
-from tests.infra.double import launches, placement_groups
+from tests.infra.double import emr_steps, launches, placement_groups
+from tests.infra.double.cloud import environment
 
 
 def main() -> None:
@@ -33,8 +34,11 @@ def main() -> None:
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
-    print(json.dumps({"endpoint": f"http://{host}:{port}"}), flush=True)
+    endpoint = f"http://{host}:{port}"
+    emr_steps.install(endpoint, options.state_dir / "emr", environment(endpoint))
+    print(json.dumps({"endpoint": endpoint}), flush=True)
     sys.stdin.read()
+    emr_steps.stop()
     server.stop()
 
 
