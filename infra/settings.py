@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import pulumi
-from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
+from pulumi.runtime.config import CONFIG, get_config_env, get_config_secret_keys_env, is_config_secret
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
@@ -120,7 +120,8 @@ def load_settings(*, now: datetime | None = None) -> Settings:
     configured = {**get_config_env(), **CONFIG.get()}
     prefix = f"{NAMESPACE}:"
     texts = {key.removeprefix(prefix): text for key, text in configured.items() if key.startswith(prefix)}
-    secret_keys = {key for key in texts if is_config_secret(f"{prefix}{key}")}
+    handed_over = get_config_secret_keys_env()
+    secret_keys = {key for key in texts if is_config_secret(f"{prefix}{key}") or f"{prefix}{key}" in handed_over}
     try:
         return parse_settings(texts, secret_keys=secret_keys, now=now or datetime.now(UTC))
     except InvalidSettings as error:

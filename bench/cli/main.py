@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import campaign, doctor, hosts, money, testbed
+from bench.cli import aws, campaign, doctor, hosts, money, testbed
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -45,6 +45,7 @@ for command in (
     money.sweep,
 ):
     samebox.add_command(command)
+campaign.whole_campaign.add_command(aws.aws_campaign)
 
 
 def main() -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from fnmatch import fnmatch
 from typing import Any
 
 import botocore.session
 import yaml
+from pydantic.alias_generators import to_camel
 
 from infra.instance_types import INSTANCE_TYPES
+from infra.settings import HostGroup, Settings
 from tests.infra.recorded_program import ROOT
 
 GUIDE = (ROOT / "docs/aws.md").read_text()
@@ -84,6 +87,16 @@ def test_whatever_ends_or_changes_things_is_limited_to_ours() -> None:
         if any(re.search(r":(Delete|Terminate|Revoke|Modify|Put|Detach)", action) for action in actions):
             by_tag = statement.get("Condition", {}).get("StringEquals", {}).get("aws:ResourceTag/project") == "samebox"
             assert by_tag or "samebox-*" in str(statement["Resource"]), statement["Sid"]
+
+
+def test_the_table_of_keys_has_every_key() -> None:
+    """Those of a stack, and those inside a role's table."""
+    section = GUIDE.split("## Config keys\n")[1].split("\n## ")[0]
+    documented = {
+        key.strip() for line in re.findall(r"^\| ([\w, ]+) \|", section, re.MULTILINE) for key in line.split(",")
+    }
+    assert documented - {"key"} == {to_camel(field.name) for field in fields(Settings)}
+    assert all(f"`{to_camel(field.name)}`" in section for field in fields(HostGroup))
 
 
 def test_files_that_the_guide_links_to_exist() -> None:

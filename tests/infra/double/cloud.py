@@ -16,6 +16,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[3]
 REGION = "us-west-2"
 FAULTS_FILE = "faults.json"
+LAUNCHING = ".launching"
 LOG_FILE = "server.log"
 END_TIMEOUT_S = 60.0
 
@@ -43,6 +44,10 @@ class Cloud:
         partial = self.state_dir / f"{FAULTS_FILE}.part"
         partial.write_text(json.dumps(asdict(faults)))
         partial.replace(self.state_dir / FAULTS_FILE)
+
+    def launches_slowly(self, host: str) -> bool:
+        """Whether the launch of a host with a delay has been asked for."""
+        return (self.state_dir / f"{host}{LAUNCHING}").exists()
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.responses import EC2Response
 
-from tests.infra.double.cloud import FAULTS_FILE
+from tests.infra.double.cloud import FAULTS_FILE, LAUNCHING
 from tests.infra.double.placement_groups import require_group
 
 HOST_TAG = "host"
@@ -53,7 +53,10 @@ def _apply_faults(state_dir: Path, host: str) -> None:
         faults = json.loads((state_dir / FAULTS_FILE).read_text())
     except FileNotFoundError:
         return
-    time.sleep(faults["launch_delay_s"].get(host, 0.0))
+    delay_s = faults["launch_delay_s"].get(host, 0.0)
+    if delay_s:
+        (state_dir / f"{host}{LAUNCHING}").touch()
+        time.sleep(delay_s)
     if host in faults["no_capacity"]:
         raise EC2ClientError(
             "InsufficientInstanceCapacity",
