@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,16 @@ from rich.table import Table
 
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
-from bench.cli.options import console, json_option, shown
+from bench.cli.options import console, json_option, shown, stack_of
 from bench.progress import clock_text
 from bench.results import Results
 from bench.runner import prepare, steps_to_run
 from bench.space import RECORD_BYTES_PER_MESSAGE
 from bench.spent import run_of
 from provisioning.aws import cost as costs
-from provisioning.aws.leftovers import Leftover
 from provisioning.aws.prices import PRICES_FILE, PriceTable, load_prices
 from provisioning.aws.shape import Shape, load_shape, read_stack_config, stack_file, stack_name, stacks
-from provisioning.aws.stack import Stack, project_directory
+from provisioning.aws.stack import project_directory
 from provisioning.aws.sweep import Found, Sweep
 from provisioning.aws.time_to_live import extend as extend_stack
 from provisioning.aws.time_to_live import utc
@@ -228,8 +227,7 @@ def _cost_after(results_dir: Path, stack: str | None, prices: PriceTable, as_jso
 @click.option("--stack", "name", metavar="NAME", required=True, help="The Pulumi stack whose hosts shall live longer.")
 def extend(hours: float, name: str) -> int:
     """Let a stack's hosts live HOURS longer: the timer outside and every host's own. 0 arms them all anew."""
-    stack = Stack(name, _project(), notice=lambda text: console.print(f"  {text}", markup=False))
-    stack.require_config()
+    stack = stack_of(name)
     with console.status("extending") as status:
         extended = extend_stack(
             stack, hours, datetime.now(UTC), lambda line: status.update(f"extending: {line}".replace("[", r"\["))
@@ -250,28 +248,32 @@ def extend(hours: float, name: str) -> int:
     metavar="REGION",
     help="Where to look; repeatable. Without it: the regions of the stacks here, and AWS_REGION.",
 )
+@click.option("--against-state", "stack_name", metavar="STACK", help="Say of each whether this stack's state knows it.")
 @click.option("--delete", is_flag=True, help="Take away what is left, after asking.")
 @click.option("--yes", is_flag=True, help="With --delete: don't ask.")
 @json_option
-def sweep(campaign: str | None, regions: tuple[str, ...], delete: bool, yes: bool, as_json: bool) -> int:
+def sweep(
+    campaign: str | None, regions: tuple[str, ...], stack_name: str | None, delete: bool, yes: bool, as_json: bool
+) -> int:
     """List everything of samebox that AWS still has, by tag, without any state. Exits 1 while something is left."""
     if yes and not delete:
         raise InvalidInput("--yes goes with --delete; without it nothing is deleted.")
+    known = stack_of(stack_name).resource_ids() if stack_name else None
     looked = Sweep(regions or _regions(), campaign)
     with console.status("looking"):
         found = looked.find()
     if delete and found.left:
         if not as_json:
-            _print_found(found)
+            _print_found(found, known)
         if not yes and not _agreed(found):
             click.echo("Nothing was deleted.", err=True)
             return LEFT
         with console.status("deleting") as status:
             found = looked.remove_all(found.left, lambda line: status.update(f"deleting: {line}".replace("[", r"\[")))
     if as_json:
-        click.echo(json.dumps(found.to_json(), indent=1))
+        click.echo(json.dumps(found.to_json(known), indent=1))
     else:
-        _print_found(found)
+        _print_found(found, known)
     return 0 if found.clean else LEFT
 
 
@@ -298,12 +300,16 @@ def _agreed(found: Found) -> bool:
         raise
 
 
-def _print_found(found: Found) -> None:
+def _print_found(found: Found, known: Collection[str] | None) -> None:
     where = ", ".join(found.regions)
     if found.leftovers:
-        table = _table("", "kind", "id", "campaign", "region", "state", "")
+        headings = ["kind", "id", "campaign", "region", "state", *(["stack"] if known is not None else []), ""]
+        table = _table("", *headings)
         for each in found.leftovers:
-            table.add_row(each.kind, each.id, each.campaign, each.region, each.state, _remark(each))
+            cells = [each.kind, each.id, each.campaign, each.region, each.state]
+            if known is not None:
+                cells.append("knows it" if each.id in known else "doesn't know it")
+            table.add_row(*cells, "kept" if each.kept else each.detail)
         Console(highlight=False, soft_wrap=True).print(table)
     for refusal in found.refused:
         console.print(f"not known: {refusal}", markup=False, soft_wrap=True)
@@ -314,7 +320,3 @@ def _print_found(found: Found) -> None:
     else:
         unknown = f" {len(found.refused)} kinds couldn't be listed." if found.refused else ""
         click.echo(f"{len(found.left)} left in {where}.{buckets}{unknown}")
-
-
-def _remark(leftover: Leftover) -> str:
-    return "kept" if leftover.kept else leftover.detail

@@ -21,7 +21,7 @@ from provisioning.aws.time_to_live import (
     require_time,
     utc_text,
 )
-from provisioning.errors import Completed, HostsFailed, InvalidInput
+from provisioning.errors import Completed, HostsFailed, HostUnreachable, InvalidInput
 from provisioning.host import Host, ScriptedHost
 from provisioning.inventory import Inventory
 from tests.aws import engine
@@ -89,10 +89,10 @@ def test_a_plan_longer_than_the_hosts_live_is_refused() -> None:
         InvalidInput, match=r"end at 2026-11-21T20:00:00Z, in 4\.0 h; the plan takes about 4\.0 h"
     ) as caught:
         require_time(EXPIRES, 4 * 3600, NOW)
-    assert "samebox extend 0.5`" in caught.value.next_step
+    assert "samebox extend 0.5 " in caught.value.next_step
     with pytest.raises(InvalidInput) as caught:
         require_time(EXPIRES, 6.5 * 3600, NOW)
-    assert "samebox extend 3`" in caught.value.next_step
+    assert "samebox extend 3 " in caught.value.next_step
     require_time(utc_text(later(EXPIRES, 3, NOW)), 6.5 * 3600, NOW)
 
 
@@ -163,7 +163,25 @@ def test_a_host_that_is_not_armed_is_named() -> None:
     assert sorted(caught.value.errors) == ["broker-2", "client-1"]
     assert "samebox-expires.timer says: inactive" in str(caught.value)
     assert "says: active Sat 2026-11-21 20:00:00 UTC" in str(caught.value)
-    assert "samebox extend 0" in caught.value.next_step
+    assert "samebox extend 0 --stack sn" in caught.value.next_step
+
+
+def test_a_host_that_does_not_answer_is_named() -> None:
+    """The others are armed all the same."""
+    stack, _ = scripted(
+        (OUTPUT, engine.outputs(engine.inventory())), (CONFIG, CONFIGURED), config_set(NEW), (PREVIEW, PLAN), (UP, DONE)
+    )
+    hosts = Hosts()
+
+    def connect(inventory: Inventory) -> Sequence[Host]:
+        connected = hosts(inventory)
+        hosts.connected[1].answers[arm_command(NEW)] = HostUnreachable("broker-2", "no route")
+        return connected
+
+    with pytest.raises(HostsFailed, match="broker-2: its own timer wasn't moved: broker-2: no route") as caught:
+        extend(stack, 2, NOW, silent, connect=connect)
+    assert list(caught.value.errors) == ["broker-2"]
+    assert [len(host.asked) for host in hosts.connected] == [2, 1, 2, 2]
 
 
 def test_a_failed_up_sets_the_config_back() -> None:
