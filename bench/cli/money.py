@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +33,7 @@ from provisioning.errors import InvalidInput
 from provisioning.inventory import Role
 
 LEFT = 1
+PIPE_COLUMNS = 240
 ROLE_NAMES: dict[Role, str] = {"broker": "brokers", "client": "clients", "metadata": "metadata"}
 
 
@@ -168,7 +170,7 @@ def _table(title: str, *headings: str) -> Table:
     table = Table(box=None, header_style="bold", title=title, title_justify="left")
     for heading in headings:
         money = heading in ("instances", "volumes", "addresses", "an hour", "in all", "a GiB", "GiB", "trials", "time")
-        table.add_column(heading, justify="right" if money else "left")
+        table.add_column(heading, justify="right" if money else "left", overflow="fold")
     return table
 
 
@@ -264,7 +266,7 @@ def sweep(
         found = looked.find()
     if delete and found.left:
         if not as_json:
-            _print_found(found, known)
+            _print_found(found, known, campaign)
         if not yes and not _agreed(found):
             click.echo("Nothing was deleted.", err=True)
             return LEFT
@@ -273,7 +275,7 @@ def sweep(
     if as_json:
         click.echo(json.dumps(found.to_json(known), indent=1))
     else:
-        _print_found(found, known)
+        _print_found(found, known, campaign)
     return 0 if found.clean else LEFT
 
 
@@ -300,8 +302,9 @@ def _agreed(found: Found) -> bool:
         raise
 
 
-def _print_found(found: Found, known: Collection[str] | None) -> None:
+def _print_found(found: Found, known: Collection[str] | None, campaign: str | None) -> None:
     where = ", ".join(found.regions)
+    whose = f" of campaign {campaign}" if campaign else ""
     if found.leftovers:
         headings = ["kind", "id", "campaign", "region", "state", *(["stack"] if known is not None else []), ""]
         table = _table("", *headings)
@@ -310,13 +313,14 @@ def _print_found(found: Found, known: Collection[str] | None) -> None:
             if known is not None:
                 cells.append("knows it" if each.id in known else "doesn't know it")
             table.add_row(*cells, "kept" if each.kept else each.detail)
-        Console(highlight=False, soft_wrap=True).print(table)
+        # ids must come out whole in a pipe, too
+        Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS).print(table)
     for refusal in found.refused:
         console.print(f"not known: {refusal}", markup=False, soft_wrap=True)
     kept = len(found.leftovers) - len(found.left)
     buckets = f" {kept} kept on purpose." if kept else ""
     if found.clean:
-        click.echo(f"Nothing is left in {where}.{buckets}")
+        click.echo(f"Nothing{whose} is left in {where}.{buckets}")
     else:
         unknown = f" {len(found.refused)} kinds couldn't be listed." if found.refused else ""
-        click.echo(f"{len(found.left)} left in {where}.{buckets}{unknown}")
+        click.echo(f"{len(found.left)}{whose} left in {where}.{buckets}{unknown}")

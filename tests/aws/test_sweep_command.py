@@ -64,7 +64,7 @@ def test_from_everything_left_to_nothing(cloud: Cloud, tmp_path: Path) -> None:
     shown = sweep(cloud, tmp_path, "--campaign", "c1")
     assert shown.returncode == 1
     assert all(identifier in shown.stdout for _, identifier in ours.things)
-    assert f"{len(ours.things)} left in us-west-2. 1 kept on purpose." in shown.stdout
+    assert f"{len(ours.things)} of campaign c1 left in us-west-2. 1 kept on purpose." in shown.stdout
 
     refused = answered(cloud, tmp_path, "n\n", "--campaign", "c1", "--delete")
     assert (refused.returncode, refused.stderr.endswith("Nothing was deleted.\n")) == (1, True)
@@ -75,7 +75,7 @@ def test_from_everything_left_to_nothing(cloud: Cloud, tmp_path: Path) -> None:
 
     agreed = answered(cloud, tmp_path, "y\n", "--campaign", "c1", "--delete")
     assert agreed.returncode == 0, agreed.stderr
-    assert "Nothing is left in us-west-2. 1 kept on purpose." in agreed.stdout
+    assert "Nothing of campaign c1 is left in us-west-2. 1 kept on purpose." in agreed.stdout
     assert listed(sweep(cloud, tmp_path, "--json")) == neighbour.things
     done = sweep(cloud, tmp_path, "--delete", "--yes", "--json")
     assert done.returncode == 0, done.stderr
@@ -125,4 +125,4 @@ def test_mistakes_are_told_without_a_traceback(
     assert done.returncode == 1
     assert words in done.stderr
     assert "Traceback" not in done.stderr
-    assert "Nothing is left" not in done.stdout
+    assert "is left" not in done.stdout

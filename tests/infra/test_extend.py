@@ -58,7 +58,10 @@ def test_extend_moves_every_timer(new_project: NewProject) -> None:
     begun, ids = expires(project), set(instances(project.cloud))
     hosts = connect(project.inventory())
     for host in hosts:
-        host.run("timeout 60 sh -c 'until systemctl is-active --quiet samebox-expires.timer; do sleep 0.1; done'")
+        host.run(
+            "timeout 60 sh -c 'until systemctl is-active --quiet samebox-expires.timer; do sleep 0.1; done'",
+            timeout_s=90,
+        )
     assert set(inside(hosts).values()) == {systemd_time(begun)}
 
     ran = project.samebox("extend", "2", "--stack", project.preset)
