@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env, get_config_secret_keys_env, is_config_secret
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from infra import values
@@ -83,7 +83,7 @@ class Settings:
     owner: Annotated[str, Field(pattern=r"^[\w.@+-]{1,64}$")]
     campaign: Name
     operator_cidr: Annotated[str, AfterValidator(values.operator_cidr)]
-    identity_file: Annotated[str, AfterValidator(values.identity_file)]
+    identity_file: Annotated[Path, BeforeValidator(values.identity_file)]
     created: Annotated[str, AfterValidator(values.utc_time)]
     expires: Annotated[str, AfterValidator(values.utc_time)]
     host_key_seed: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = field(repr=False)
