@@ -276,12 +276,7 @@ def _vetted(target: Target, inventory: Inventory, reporter: Reporter) -> Vetted:
     if kept.rejected:
         raise SameboxError(
             f"vetting rejected {', '.join(kept.rejected)}.",
-            next_step="Let a busy machine come to rest and try again. By hand: "
-            + (
-                f"`samebox vet --replace{target.typed}`."
-                if target.typed
-                else "`samebox up`, then `samebox vet --replace`."
-            ),
+            next_step=f"Let a busy machine come to rest and try again. By hand: {target.after_rejection}",
         )
     return kept
 

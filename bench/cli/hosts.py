@@ -12,11 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.cli.options import (
+    Target,
     checked_own_hosts,
     console,
-    inventory_of,
     inventory_option,
+    is_own_hosts,
     json_option,
+    shown,
     stack_option,
     target_of,
 )
@@ -40,23 +42,16 @@ def prepare(inventory_file: Path | None, stack_name: str | None, erase: bool, ye
     """Bring a testbed's hosts into the state that is measured in: packages, disks, settings, clocks. Changes what differs."""
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
-        # own hosts lack yet what this command brings
-        toml = inventory_file is not None and inventory_file.suffix == ".toml"
-        inventory = (
-            checked_own_hosts(inventory_file, prepared=False)
-            if toml and inventory_file is not None
-            else target.inventory()
-        )
+        inventory = _unprepared(target)
         if erase and not yes:
             click.confirm(f"{_owned(inventory)}\nWhat is on these disks is lost. Go on?", abort=True, err=True)
         with console.status("preparing") as status:
             preparation = prepare_testbed(inventory, lambda text: status.update(f"preparing: {text}"), erase=erase)
-        if toml:
-            inventory_of(inventory_file)
+        target.inventory()  # own hosts are checked anew, now for everything
     if as_json:
         click.echo(json.dumps([asdict(row) for row in preparation.rows], indent=1))
     else:
-        print_preparation(preparation, target.typed)
+        print_preparation(preparation, target)
     return 0
 
 
@@ -71,7 +66,7 @@ def prepare_testbed(inventory: Inventory, notice: Callable[[str], None], *, eras
             host.close()
 
 
-def print_preparation(preparation: Preparation, typed: str = "") -> None:
+def print_preparation(preparation: Preparation, target: Target) -> None:
     """What was changed, what differs and was left, and how much was as wanted."""
     told = [*preparation.changed, *preparation.left]
     if told:
@@ -84,7 +79,8 @@ def print_preparation(preparation: Preparation, typed: str = "") -> None:
             "left: these hosts are this very machine, and what is set on it is yours; nothing of it was changed.",
             markup=False,
         )
-    console.print(f"{_counts(preparation.rows)}. Next: samebox vet{typed}", markup=False)
+    named = f" --inventory {shown(target.inventory_file)}" if target.inventory_file else target.typed
+    console.print(f"{_counts(preparation.rows)}. Next: samebox vet{named}", markup=False)
 
 
 def _counts(rows: tuple[Step, ...]) -> str:
@@ -92,6 +88,13 @@ def _counts(rows: tuple[Step, ...]) -> str:
         status: sum(row.status == status for row in rows) for status in ("changed", "as wanted", "left", "not there")
     }
     return ", ".join(f"{count} {status}" for status, count in counts.items())
+
+
+def _unprepared(target: Target) -> Inventory:
+    """The target's hosts; own hosts needn't have yet what preparation brings."""
+    if target.inventory_file is not None and is_own_hosts(target.inventory_file):
+        return checked_own_hosts(target.inventory_file, prepared=False)
+    return target.inventory()
 
 
 def _owned(inventory: Inventory) -> str:

@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import aws, campaign, doctor, hosts, money, testbed
+from bench.cli import aws, campaign, doctor, hosts, money, sweep, testbed
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -42,7 +42,7 @@ for command in (
     doctor.doctor,
     money.cost,
     money.extend,
-    money.sweep,
+    sweep.sweep,
 ):
     samebox.add_command(command)
 campaign.whole_campaign.add_command(aws.aws_campaign)

@@ -1,9 +1,8 @@
-"""The commands about money: cost, extend, sweep. What AWS charges, for how long, and what of it is still there."""
+"""The commands about money and time: cost (what AWS charges) and extend (for how long)."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,24 +14,21 @@ from rich.table import Table
 
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
-from bench.cli.options import console, json_option, shown
+from bench.cli.options import console, json_option, shown, stack_of
 from bench.progress import clock_text
 from bench.results import Results
 from bench.runner import prepare, steps_to_run
 from bench.space import RECORD_BYTES_PER_MESSAGE
 from bench.spent import run_of
 from provisioning.aws import cost as costs
-from provisioning.aws.leftovers import Leftover
 from provisioning.aws.prices import PRICES_FILE, PriceTable, load_prices
-from provisioning.aws.shape import Shape, load_shape, read_stack_config, stack_file, stack_name, stacks
-from provisioning.aws.stack import Stack, project_directory
-from provisioning.aws.sweep import Found, Sweep
+from provisioning.aws.shape import Shape, load_shape, stack_file, stack_name, stacks
+from provisioning.aws.stack import project_directory
 from provisioning.aws.time_to_live import extend as extend_stack
 from provisioning.aws.time_to_live import utc
 from provisioning.errors import InvalidInput
 from provisioning.inventory import Role
 
-LEFT = 1
 ROLE_NAMES: dict[Role, str] = {"broker": "brokers", "client": "clients", "metadata": "metadata"}
 
 
@@ -169,7 +165,7 @@ def _table(title: str, *headings: str) -> Table:
     table = Table(box=None, header_style="bold", title=title, title_justify="left")
     for heading in headings:
         money = heading in ("instances", "volumes", "addresses", "an hour", "in all", "a GiB", "GiB", "trials", "time")
-        table.add_column(heading, justify="right" if money else "left")
+        table.add_column(heading, justify="right" if money else "left", overflow="fold")
     return table
 
 
@@ -228,8 +224,7 @@ def _cost_after(results_dir: Path, stack: str | None, prices: PriceTable, as_jso
 @click.option("--stack", "name", metavar="NAME", required=True, help="The Pulumi stack whose hosts shall live longer.")
 def extend(hours: float, name: str) -> int:
     """Let a stack's hosts live HOURS longer: the timer outside and every host's own. 0 arms them all anew."""
-    stack = Stack(name, _project(), notice=lambda text: console.print(f"  {text}", markup=False))
-    stack.require_config()
+    stack = stack_of(name)
     with console.status("extending") as status:
         extended = extend_stack(
             stack, hours, datetime.now(UTC), lambda line: status.update(f"extending: {line}".replace("[", r"\["))
@@ -239,82 +234,3 @@ def extend(hours: float, name: str) -> int:
         f"{len(extended.hosts)} hosts end at {extended.expires}, in {left_h:.1f} h: {', '.join(extended.hosts)}."
     )
     return 0
-
-
-@click.command()
-@click.option("--campaign", metavar="NAME", help="Only what is tagged with this campaign.")
-@click.option(
-    "--region",
-    "regions",
-    multiple=True,
-    metavar="REGION",
-    help="Where to look; repeatable. Without it: the regions of the stacks here, and AWS_REGION.",
-)
-@click.option("--delete", is_flag=True, help="Take away what is left, after asking.")
-@click.option("--yes", is_flag=True, help="With --delete: don't ask.")
-@json_option
-def sweep(campaign: str | None, regions: tuple[str, ...], delete: bool, yes: bool, as_json: bool) -> int:
-    """List everything of samebox that AWS still has, by tag, without any state. Exits 1 while something is left."""
-    if yes and not delete:
-        raise InvalidInput("--yes goes with --delete; without it nothing is deleted.")
-    looked = Sweep(regions or _regions(), campaign)
-    with console.status("looking"):
-        found = looked.find()
-    if delete and found.left:
-        if not as_json:
-            _print_found(found)
-        if not yes and not _agreed(found):
-            click.echo("Nothing was deleted.", err=True)
-            return LEFT
-        with console.status("deleting") as status:
-            found = looked.remove_all(found.left, lambda line: status.update(f"deleting: {line}".replace("[", r"\[")))
-    if as_json:
-        click.echo(json.dumps(found.to_json(), indent=1))
-    else:
-        _print_found(found)
-    return 0 if found.clean else LEFT
-
-
-def _regions() -> tuple[str, ...]:
-    """Where samebox may have been at work, as far as this machine can tell."""
-    directory = _project()
-    files = [stack_file(directory, name) for name in stacks(directory)]
-    configured = [read_stack_config(file).get("region") for file in files]
-    named = [*configured, os.environ.get("AWS_REGION"), os.environ.get("AWS_DEFAULT_REGION")]
-    found = tuple(dict.fromkeys(str(region) for region in named if region))
-    if not found:
-        raise InvalidInput(
-            "no region to look in: no stack here names one, and AWS_REGION isn't set.", next_step="--region us-west-2"
-        )
-    return found
-
-
-def _agreed(found: Found) -> bool:
-    """Whether the operator says yes. Raises Abort if nobody answers."""
-    try:
-        return click.confirm(f"Delete these {len(found.left)}? Nothing brings them back", err=True)
-    except click.Abort:
-        console.print("Nothing was deleted. Where nobody can answer: --delete --yes")
-        raise
-
-
-def _print_found(found: Found) -> None:
-    where = ", ".join(found.regions)
-    if found.leftovers:
-        table = _table("", "kind", "id", "campaign", "region", "state", "")
-        for each in found.leftovers:
-            table.add_row(each.kind, each.id, each.campaign, each.region, each.state, _remark(each))
-        Console(highlight=False, soft_wrap=True).print(table)
-    for refusal in found.refused:
-        console.print(f"not known: {refusal}", markup=False, soft_wrap=True)
-    kept = len(found.leftovers) - len(found.left)
-    buckets = f" {kept} kept on purpose." if kept else ""
-    if found.clean:
-        click.echo(f"Nothing is left in {where}.{buckets}")
-    else:
-        unknown = f" {len(found.refused)} kinds couldn't be listed." if found.refused else ""
-        click.echo(f"{len(found.left)} left in {where}.{buckets}{unknown}")
-
-
-def _remark(leftover: Leftover) -> str:
-    return "kept" if leftover.kept else leftover.detail

@@ -83,13 +83,30 @@ def local_testbed() -> LocalTestbed:
 
 def inventory_of(inventory_file: Path | None) -> Inventory:
     """The inventory a command works on. Raises SameboxError if no testbed is up."""
-    if inventory_file is not None and inventory_file.suffix == ".toml":
+    if inventory_file is not None and is_own_hosts(inventory_file):
         return checked_own_hosts(inventory_file)
     if inventory_file is not None:
         return load_inventory(inventory_file)
     inventory = local_testbed().inventory()
     if inventory is None:
         raise SameboxError("no testbed is up.", next_step="Type `samebox up`, or name one with --inventory FILE.")
+    return inventory
+
+
+def is_own_hosts(inventory_file: Path) -> bool:
+    """Whether the operator wrote it (TOML), and no testbed did (JSON)."""
+    return inventory_file.suffix == ".toml"
+
+
+def checked_own_hosts(inventory_file: Path, *, prepared: bool = True) -> Inventory:
+    """The operator's own hosts, found fit. `prepared=False`: but for what `samebox prepare` brings about."""
+    own, inventory = load_own_hosts(inventory_file)
+    hosts = connect(inventory)
+    try:
+        check_own_hosts(own, hosts, prepared=prepared)
+    finally:
+        for host in hosts:
+            host.close()
     return inventory
 
 
@@ -122,12 +139,25 @@ class Target:
         """The option that names it, as it is to be typed again."""
         return f" --stack {self.stack_name}" if self.stack_name else ""
 
+    @property
+    def after_rejection(self) -> str:
+        """What to do about hosts that vetting rejected."""
+        if self.inventory_file is not None:
+            return "Mend them, or take them out of the inventory: nobody can put another machine in their place."
+        return (
+            f"`samebox vet --replace{self.typed}`" if self.stack_name else "`samebox vet --replace`, after `samebox up`"
+        )
+
     def testbed(self, on_line: Follow) -> Testbed:
         """It, as something whose hosts can be replaced. Raises InvalidInput for an inventory of the operator's."""
         if self.stack_name is not None:
             return AwsTestbed(stack_of(self.stack_name), on_line=on_line)
         if self.inventory_file is not None:
-            raise InvalidInput("--replace works on the testbed that samebox stood up, not on an --inventory of yours.")
+            raise InvalidInput(
+                "--replace works on the testbed that samebox stood up, not on an --inventory of yours:"
+                " nobody can put another machine in the place of one that stands there.",
+                next_step="Take the rejected host out of the inventory, or mend it, and vet again without --replace.",
+            )
         return local_testbed()
 
     def inventory(self) -> Inventory:
@@ -149,18 +179,6 @@ def target_of(inventory_file: Path | None, stack_name: str | None) -> Target:
     if inventory_file is not None and stack_name is not None:
         raise InvalidInput("--inventory and --stack name two testbeds.", next_step="Give one of them.")
     return Target(inventory_file, stack_name)
-
-
-def checked_own_hosts(inventory_file: Path, *, prepared: bool = True) -> Inventory:
-    """The operator's own hosts, found fit. `prepared=False`: but for what `samebox prepare` brings about."""
-    own, inventory = load_own_hosts(inventory_file)
-    hosts = connect(inventory)
-    try:
-        check_own_hosts(own, hosts, prepared=prepared)
-    finally:
-        for host in hosts:
-            host.close()
-    return inventory
 
 
 def shown(path: Path) -> str:

@@ -118,18 +118,18 @@ def vet_testbed(
     def show(done: int, of: int, text: str) -> None:
         progress(f"{text} ({done}/{of})")
 
-    def ready(inventory: Inventory) -> Sequence[Host]:
-        if target.stack_name is not None:
-            prepare_testbed(inventory, progress)
+    def prepared(inventory: Inventory) -> Sequence[Host]:
+        # a machine that has just taken a rejected one's place is bare, and would be measured in another state than the rest
+        prepare_testbed(inventory, progress)
         return connect(inventory)
 
-    hosts = ready(inventory)
+    hosts = prepared(inventory) if target.stack_name is not None else connect(inventory)
     try:
         if max_replacements:
             vetting, hosts = vet_and_replace(
                 target.testbed(progress),
                 hosts,
-                ready,
+                prepared,
                 thresholds,
                 max_replacements=max_replacements,
                 progress=show,
@@ -157,5 +157,5 @@ def print_vetting(vetting: Vetting, target: Target) -> None:
     for caveat in vetting.caveats:
         console.print(f"note: {caveat}", markup=False)
     if vetting.rejected:
-        hint = vetting.stopped or f"Next: samebox vet --replace{target.typed}"
+        hint = vetting.stopped or f"Next: {target.after_rejection}"
         console.print(f"rejected: {', '.join(vetting.rejected)}. {hint}", markup=False)

@@ -112,7 +112,7 @@ EC2_KINDS: dict[str, tuple[str, str]] = {
     ),
     "route table": (
         "describe_route_tables",
-        "RouteTables[?length(Associations[?Main==`true`])==`0`].{id: RouteTableId, tags: Tags}",
+        "RouteTables[?!(Associations[?Main])].{id: RouteTableId, tags: Tags}",
     ),
     "internet gateway": ("describe_internet_gateways", "InternetGateways[].{id: InternetGatewayId, tags: Tags}"),
     "subnet": ("describe_subnets", "Subnets[].{id: SubnetId, tags: Tags, detail: CidrBlock}"),

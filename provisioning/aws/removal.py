@@ -44,12 +44,6 @@ def remove(region: Region, leftover: Leftover) -> None:
     take_away(region, leftover.id)
 
 
-def _cluster(region: Region, cluster_id: str) -> None:
-    emr = region.client("emr")
-    emr.set_termination_protection(JobFlowIds=[cluster_id], TerminationProtected=False)
-    emr.terminate_job_flows(JobFlowIds=[cluster_id])
-
-
 def _endpoint(region: Region, endpoint_id: str) -> None:
     answer = region.client("ec2").delete_vpc_endpoints(VpcEndpointIds=[endpoint_id])
     for failed in answer.get("Unsuccessful") or ():  # told, not raised
@@ -123,7 +117,7 @@ def _ec2(operation: str, parameter: str, *, many: bool = False) -> Callable[[Reg
 
 
 REMOVERS: Mapping[str, Callable[[Region, str], None]] = {
-    "EMR cluster": _cluster,
+    "EMR cluster": lambda region, cluster: region.client("emr").terminate_job_flows(JobFlowIds=[cluster]),
     "instance": _ec2("terminate_instances", "InstanceIds", many=True),
     "volume": _ec2("delete_volume", "VolumeId"),
     "network interface": _ec2("delete_network_interface", "NetworkInterfaceId"),

@@ -51,8 +51,11 @@ class Shape:
 
 
 def stack_file(directory: Path, stack: str) -> Path:
-    """The config file of a stack, given by its name or as a path. Raises InvalidInput naming the stacks there are."""
-    path = Path(stack) if stack.endswith((".yaml", ".yml")) else directory / f"Pulumi.{stack}.yaml"
+    """The config file of a stack, given by its name, with or without an organisation, or as a path.
+
+    Raises InvalidInput naming the stacks there are.
+    """
+    path = Path(stack) if stack.endswith((".yaml", ".yml")) else directory / f"Pulumi.{stack.rpartition('/')[2]}.yaml"
     if not path.is_file():
         names = ", ".join(stacks(directory)) or "none"
         raise InvalidInput(

@@ -6,7 +6,7 @@ It needs no state: a run that was killed leaves things that no stack knows, and 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -52,13 +52,17 @@ class Found:
         """Whether it is known that nothing is left."""
         return not self.left and not self.refused
 
-    def to_json(self) -> dict[str, Any]:
-        """For machines."""
+    def to_json(self, known: Collection[str] | None = None) -> dict[str, Any]:
+        """For machines. With `known`, the ids in a stack's state, each thing says whether it is among them."""
+
+        def document(leftover: Leftover) -> dict[str, Any]:
+            return asdict(leftover) | ({} if known is None else {"in_state": leftover.id in known})
+
         return {
             "clean": self.clean,
             "regions": list(self.regions),
-            "left": [asdict(each) for each in self.left],
-            "kept": [asdict(each) for each in self.leftovers if each.kept],
+            "left": [document(each) for each in self.left],
+            "kept": [document(each) for each in self.leftovers if each.kept],
             "refused": list(self.refused),
         }
 

@@ -72,7 +72,7 @@ def require_time(expires: str | None, needed_s: float, now: datetime) -> None:
     raise InvalidInput(
         f"the hosts end at {expires}, in {left_s / 3600:.1f} h; the plan takes about {needed_s / 3600:.1f} h, and "
         f"{MARGIN_S / 60:.0f} minutes are kept for the end.",
-        next_step=f"`samebox extend {_round_up(short_h):g}`, or a smaller plan.",
+        next_step=f"`samebox extend {_round_up(short_h):g} --stack STACK`, or a smaller plan.",
     )
 
 
@@ -95,7 +95,7 @@ def later(expires: str, hours: float, now: datetime) -> datetime:
     if new <= now:
         raise InvalidInput(
             f"the time to live ended at {expires}; 0 hours more don't change that.",
-            next_step="`samebox extend 2`, if the hosts are still there; `samebox sweep` says so.",
+            next_step="`samebox sweep` says whether the hosts are still there; then extend by more than 0.",
         )
     return new
 
@@ -126,7 +126,8 @@ def extend(stack: Stack, hours: float, now: datetime, on_line: Follow, *, connec
     hosts = connect(inventory)
     try:
         on_line(f"arming {len(hosts)} hosts' own timers")
-        on_all(f"arming timers to {expires} (`samebox extend 0` does it again)", hosts, lambda host: arm(host, new))
+        again = f"samebox extend 0 --stack {stack.name}"
+        on_all(f"arming the hosts' own timers to {expires}", hosts, lambda host: arm(host, new, again=again))
     finally:
         for host in hosts:
             host.close()
@@ -163,9 +164,14 @@ READ_BACK = (
 )
 
 
-def arm(host: Host, end: datetime) -> None:
-    """Arms one host's own timer and reads it back. Raises HostError if it isn't armed to that very time."""
-    host.run(arm_command(utc_text(end)), timeout_s=ARM_TIMEOUT_S)
+def arm(host: Host, end: datetime, *, again: str) -> None:
+    """Arms one host's own timer and reads it back. Raises HostError if it isn't armed to that very time; `again` tries again."""
+    try:
+        host.run(arm_command(utc_text(end)), timeout_s=ARM_TIMEOUT_S)
+    except HostError as error:
+        raise HostError(
+            host.name, f"its own timer wasn't moved: {error}", next_step=f"`{again}` tries again."
+        ) from None
     answer = host.run(READ_BACK, timeout_s=ARM_TIMEOUT_S, check=False).stdout.split("\n")
     wanted = end.astimezone(UTC).strftime(SYSTEMD_TIME)
     if answer[:2] != ["active", wanted]:
@@ -173,5 +179,5 @@ def arm(host: Host, end: datetime) -> None:
         raise HostError(
             host.name,
             f"its own timer should end it at {wanted}, but {TIMER} says: {shown}.",
-            next_step="`samebox extend 0` arms it again; until then the outside timer may be the only one that ends it.",
+            next_step=f"`{again}` tries again.",
         )

@@ -57,8 +57,8 @@ def look(host: Host, data_dir: DataDir) -> Disk:
     device = shlex.quote(data_dir.device)
     completed = host.run(
         as_root(
-            f'device=$(readlink -f -- {device}); [ -b "$device" ] || exit 90;'
-            ' echo "$device"; blkid -p -o value -s TYPE -s PTTYPE "$device" | xargs; blkid -p -o value -s LABEL "$device" | xargs;'
+            f'device=$(readlink -f -- {device}); [ -b "$device" ] || exit 90; echo "$device";'
+            ' echo $(blkid -p -o value -s TYPE -s PTTYPE "$device"); echo $(blkid -p -o value -s LABEL "$device");'
             ' lsblk --json --output NAME,MOUNTPOINT "$device"'
         ),
         check=False,

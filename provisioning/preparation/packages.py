@@ -95,7 +95,8 @@ MANAGERS = {
     ),
     "redhat": Manager(f"{_DNF_INSTALL} install", "rpm -qa --qf '%{NAME}.%{ARCH} %{EVR}\\n'"),
     "debian": Manager(
-        "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends --no-upgrade",
+        "apt-get update -qq && DEBIAN_FRONTEND=noninteractive"
+        " apt-get install -y -qq -o DPkg::Lock::Timeout=600 --no-install-recommends --no-upgrade",
         "dpkg-query --show --showformat '${Package}.${Architecture} ${Version}\\n'",
     ),
 }
@@ -163,7 +164,7 @@ def _install(host: Host, missing: Sequence[Requirement]) -> None:
     manager = MANAGERS[kind]
     names = sorted({package for one in missing for package in one.packages[kind]})
     before = _versions(host.run(manager.installed).stdout)
-    completed = host.run(as_root(f"{manager.install} {shlex.join(names)}"), timeout_s=INSTALL_TIMEOUT_S, check=False)
+    completed = host.run(install_command(kind, names), timeout_s=INSTALL_TIMEOUT_S, check=False)
     if completed.exit_status != 0:
         raise HostError(
             host.name,
@@ -178,6 +179,11 @@ def _install(host: Host, missing: Sequence[Requirement]) -> None:
             f"installing {', '.join(names)} changed packages that were there: {'; '.join(upgraded[:5])}.",
             next_step="Hosts that are compared must have the same packages: bring all of them to one state first.",
         )
+
+
+def install_command(kind: str, packages: Sequence[str]) -> str:
+    """Installs packages; hosts that are one machine take turns."""
+    return as_root(f"exec 9>/run/samebox-packages.lock; flock 9; {MANAGERS[kind].install} {shlex.join(packages)}")
 
 
 def _versions(listed: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ until the next boot (the limit excepted): a rebooted host is prepared again.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Literal
 
@@ -111,7 +112,7 @@ def _open_files(user: str) -> Setting:
     return Setting(
         "open files",
         "ulimit -Hn",
-        f"printf '%s hard nofile {OPEN_FILES}\\n' {user} > {path}",
+        f"printf '%s hard nofile {OPEN_FILES}\\n' {shlex.quote(user)} > {path}",
         "100000",
         "broker documentation asks for at least 100,000 each; a JVM raises its own limit to this one",
         "at least",
@@ -121,7 +122,7 @@ def _open_files(user: str) -> Setting:
 def _queue(device: str) -> tuple[Setting, ...]:
     """Settings of the disk that an owned device is or lies on; spinning disks keep their scheduler."""
     find = (
-        f'device=$(readlink -f {device}); disk=$(lsblk -ndo PKNAME "$device" | head -n 1);'
+        f'device=$(readlink -f -- {shlex.quote(device)}); disk=$(lsblk -ndo PKNAME "$device" | head -n 1);'
         ' queue=/sys/block/${disk:-$(basename "$device")}/queue;'
     )
     return (

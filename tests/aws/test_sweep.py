@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -12,6 +14,8 @@ from botocore.awsrequest import AWSResponse
 from moto import mock_aws
 
 from provisioning.aws.leftovers import Leftover
+from provisioning.aws.pulumi_command import ScriptedPulumi
+from provisioning.aws.stack import Stack
 from provisioning.aws.sweep import Found, NotRemoved, Sweep
 from tests.aws.world import World, make_world
 from tests.infra.double import placement_groups
@@ -210,3 +214,22 @@ def test_a_tagged_thing_of_an_unknown_service_is_listed_and_left() -> None:
     with pytest.raises(NotRemoved, match="alarms: samebox doesn't make this kind of thing"):
         sweep.remove_all(found.left, lambda _: None, clock=clock, sleep=clock.sleep)
     assert clock.now_s < 1
+
+
+def test_what_a_stacks_state_knows_is_told_apart() -> None:
+    """The orphan of a killed `pulumi up` is the one that the state doesn't know."""
+    world = ours()
+    instance, orphan = world.id_of("instance"), world.id_of("volume")
+    resources = [{"urn": "urn:pulumi:sn::samebox::x", "type": "pulumi:pulumi:Stack"}, {"urn": "u", "id": instance}]
+    export = json.dumps({"version": 3, "deployment": {"resources": resources}})
+    pulumi = ScriptedPulumi([("stack export --non-interactive --stack sn", export)])
+    known = Stack("sn", Path(), command=pulumi).resource_ids()
+    assert known == {instance}
+    told = {each["id"]: each["in_state"] for each in Sweep([REGION]).find().to_json(known)["left"]}
+    assert (told[instance], told[orphan]) == (True, False)
+    assert (
+        Stack(
+            "sn", Path(), command=ScriptedPulumi([("stack export --non-interactive --stack sn", "{}")])
+        ).resource_ids()
+        == set()
+    )

@@ -29,7 +29,7 @@ class World:
 
 def make_world(region: str, tags: Mapping[str, str], name: str, *, endpoint: str | None = None) -> World:
     """One of each kind (two security groups, which name one another), tagged with `tags`; names of IAM and S3 start with `name`."""
-    session = boto3.session.Session(region_name=region)
+    session = boto3.session.Session("testing", "testing", region_name=region)
     maker = _Maker(session, dict(tags), name, endpoint)
     maker.network()
     maker.hosts()
@@ -96,7 +96,7 @@ class _Maker:
         return self._note("security group", group["GroupId"])
 
     def hosts(self) -> None:
-        """A key pair, a placement group, an instance with its tagged volume, a volume that is left over."""
+        """A key pair, a placement group, an instance, a volume that no instance has."""
         ec2 = self.client("ec2")
         ec2.create_key_pair(KeyName=f"{self.name}-key", TagSpecifications=self._tagged("key-pair"))
         self._note("key pair", f"{self.name}-key")
@@ -104,14 +104,7 @@ class _Maker:
             GroupName=f"{self.name}-group", Strategy="cluster", TagSpecifications=self._tagged("placement-group")
         )
         self._note("placement group", f"{self.name}-group")
-        self.instance()
-        zone = f"{self._session.region_name}a"
-        volume = ec2.create_volume(AvailabilityZone=zone, Size=40, TagSpecifications=self._tagged("volume"))
-        self._note("volume", volume["VolumeId"])
-
-    def instance(self) -> str:
-        """One more instance of the same tags."""
-        answer = self.client("ec2").run_instances(
+        answer = ec2.run_instances(
             ImageId=IMAGE,
             InstanceType="i3en.large",
             MinCount=1,
@@ -120,7 +113,10 @@ class _Maker:
             SecurityGroupIds=[self.group],
             TagSpecifications=self._tagged("instance"),
         )
-        return self._note("instance", answer["Instances"][0]["InstanceId"])
+        self._note("instance", answer["Instances"][0]["InstanceId"])
+        zone = f"{self._session.region_name}a"
+        volume = ec2.create_volume(AvailabilityZone=zone, Size=40, TagSpecifications=self._tagged("volume"))
+        self._note("volume", volume["VolumeId"])
 
     def roles(self) -> None:
         """A role with an inline and an attached policy, in an instance profile; and that policy."""
@@ -151,7 +147,7 @@ class _Maker:
             FlexibleTimeWindow={"Mode": "OFF"},
             Target={
                 "Arn": "arn:aws:scheduler:::aws-sdk:ec2:terminateInstances",
-                "RoleArn": "arn:aws:iam::123456789012:role/x",
+                "RoleArn": f"arn:aws:iam::123456789012:role/{self.name}-role",
             },
         )
 
@@ -165,7 +161,6 @@ class _Maker:
                 "SlaveInstanceType": "m5.xlarge",
                 "InstanceCount": 2,
                 "KeepJobFlowAliveWhenNoSteps": True,
-                "TerminationProtected": True,
                 "Ec2SubnetId": self.subnet,
             },
             JobFlowRole="EMR_EC2_DefaultRole",

@@ -15,6 +15,7 @@ from provisioning.preparation.disks import look, provide_disks
 from provisioning.preparation.packages import (
     MANAGERS,
     distribution_of,
+    install_command,
     provide_packages,
     requirements_of,
 )
@@ -166,7 +167,7 @@ def questions(role: Role) -> str:
 
 def amazon_install(*packages: str) -> str:
     """The command line that installs on Amazon Linux."""
-    return as_root(f"{MANAGERS['amazon'].install} {' '.join(packages)}")
+    return install_command("amazon", packages)
 
 
 def test_what_is_missing_is_installed_from_the_release_of_the_image() -> None:

@@ -36,7 +36,7 @@ PROGRAMS = {
 }
 FOLDER = "hosts"
 HOST_TAG = "host"
-DISK_BYTES = 4 * 2**30
+DISK_BYTES = 16 * 2**30  # files with holes: they take what is written to them
 BLOCKS = range(100, 255)
 END_TIMEOUT_S = 20.0
 CONTROL_GROUPS = ("/sys/fs/cgroup/blkio", "/sys/fs/cgroup")
