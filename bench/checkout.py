@@ -1,4 +1,4 @@
-"""Where this checkout keeps things: the state of its local testbed and its results. Paths only."""
+"""Where this checkout keeps things: the state of its testbeds and its results. Paths only."""
 
 from __future__ import annotations
 
@@ -11,5 +11,6 @@ HOME = Path(os.environ.get("SAMEBOX_HOME") or CHECKOUT).resolve()
 STATE = HOME / ".samebox"
 TESTBED_STATE = STATE / "testbed"
 VETTING_STATE = STATE / "vetting.json"
+STACKS_STATE = STATE / "stacks"  # a folder for each Pulumi stack: its lock, its vetting
 SCRATCH = STATE / "scratch"
 RESULTS = HOME / "results"

@@ -29,19 +29,41 @@ class Check:
         return dataclasses.asdict(self)
 
 
+Memory = Mapping[str, Mapping[str, Mapping[str, str]]]  # system -> process -> size name -> JVM size
+
+
+@dataclass(frozen=True)
+class MemoryClass:
+    """The JVM sizes for broker hosts with at least `least_bytes` of memory each."""
+
+    least_bytes: int
+    memory: Memory
+
+
 @dataclass(frozen=True)
 class Profile:
-    """`memory`: system -> process -> size name -> JVM size. `full_disk_bytes`: a disk with less than so much left is full.
+    """`full_disk_bytes`: a disk with less than so much left is full.
 
+    `memory`: the JVM sizes where broker hosts are smaller than every one of `memory_classes`.
     `daemon_niceness` (0 to 19): how far a system's processes give way to the load generator where they share cores.
+    `time_server`: the one that all hosts' clocks follow; None = each host's own time service is left as it is.
     """
 
     schema: int
     checks: tuple[Check, ...]
     full_disk_bytes: int
-    memory: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    memory: Memory = field(default_factory=dict)
+    memory_classes: tuple[MemoryClass, ...] = ()
     caveats: tuple[str, ...] = ()
     daemon_niceness: int = 0
+    time_server: str | None = None
+
+    def for_hosts(self, broker_memory_bytes: int | None) -> Profile:
+        """The profile with the memory of the largest class that the smallest broker host reaches; None = nobody knows."""
+        fitting = [each for each in self.memory_classes if each.least_bytes <= (broker_memory_bytes or 0)]
+        if not fitting:
+            return self
+        return dataclasses.replace(self, memory=max(fitting, key=lambda each: each.least_bytes).memory)
 
 
 def load_profile(testbed_kind: str) -> Profile:

@@ -46,13 +46,13 @@ def make_report(
     submit = require_spark()
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="report-", dir=scratch) as work:
-        archive = _zip_analysis(checkout, Path(work) / "analysis.zip")
+        archive = zip_analysis(checkout, Path(work) / "analysis.zip")
         command = [
             str(submit),
             *("--master", master, "--py-files", str(archive)),
             *("--conf", f"spark.local.dir={work}", "--conf", f"spark.sql.warehouse.dir={work}/warehouse"),
             *("--conf", f"spark.driver.extraJavaOptions=-Djava.io.tmpdir={work} -XX:-UsePerfData"),
-            str(checkout / "analysis" / "job.py"),
+            str(job_file(checkout)),
             str(results.root.resolve()),
         ]
         environment = {
@@ -89,13 +89,29 @@ def read_verdicts(results: Results) -> Verdicts:
     )
 
 
-def _zip_analysis(checkout: Path, target: Path) -> Path:
+def job_file(checkout: Path) -> Path:
+    """What spark-submit starts."""
+    return checkout / "analysis" / "job.py"
+
+
+def analysis_files(checkout: Path) -> dict[str, Path]:
+    """Everything in the analysis package but compiled code, by its name in the repository."""
+    files = sorted(file for file in (checkout / "analysis").rglob("*") if file.is_file())
+    return {str(file.relative_to(checkout)): file for file in files if "__pycache__" not in file.parts}
+
+
+def zip_analysis(checkout: Path, target: Path) -> Path:
     """The analysis package as one file, as spark-submit (and an EMR step) takes it."""
     with zipfile.ZipFile(target, "w") as archive:
-        for file in sorted((checkout / "analysis").rglob("*")):
-            if file.is_file() and "__pycache__" not in file.parts:
-                archive.write(file, file.relative_to(checkout))
+        for name, file in analysis_files(checkout).items():
+            archive.write(file, name)
     return target
+
+
+def analysis_requirements(checkout: Path) -> list[str]:
+    """The names of the packages that the job needs beside Spark; their versions are requirements.lock's."""
+    lines = (checkout / "analysis" / "requirements.txt").read_text().splitlines()
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
 def require_spark() -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -75,7 +76,9 @@ def run_campaign(
             stack.callback(host.close)
         found = facts.read_facts(hosts)
         _require_java(hosts, found)
-        check_space(prepared.trials, [host for host in hosts if host.record.role == "broker"])
+        brokers = [host for host in hosts if host.record.role == "broker"]
+        check_space(prepared.trials, brokers)
+        prepared = dataclasses.replace(prepared, profile=prepared.profile.for_hosts(memory_per_broker(brokers, found)))
         store = Store(user_cache(), tarballs=tarballs, notice=reporter.detail)
         for spec in prepared.trials:
             deployment = SYSTEMS[spec.system].deployment(hosts, store)
@@ -117,6 +120,13 @@ def run_campaign(
             )
             results.begin(document, vetting.documents, prepared.campaign_file)
         _run_trials(prepared, bench, results, reporter)
+
+
+def memory_per_broker(brokers: Sequence[Host], found: Mapping[str, facts.Facts]) -> int | None:
+    """The memory of the smallest broker host; hosts on one machine share its memory. None = one doesn't tell."""
+    on_machine = Counter(found[host.name].boot_id for host in brokers)
+    sizes = [(found[host.name].memory_bytes or 0) // on_machine[found[host.name].boot_id] for host in brokers]
+    return min(sizes, default=0) or None
 
 
 def _require_java(hosts: Sequence[Host], found: Mapping[str, facts.Facts]) -> None:

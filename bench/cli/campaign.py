@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 
 from bench.campaign import load_campaign
-from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE, VETTING_STATE
+from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE
+from bench.cli.on_emr import EMR_STEP, emr_options, report_on_emr, require_consistent
 from bench.cli.options import (
+    Target,
     console,
-    inventory_of,
     inventory_option,
     json_option,
     local_testbed,
     plain_option,
     shown,
     software_option,
+    stack_option,
+    target_of,
 )
+from bench.cli.teardown import undisturbed
 from bench.cli.testbed import print_vetting, vet_testbed
 from bench.progress import Reporter, Step, clock_text, reporter_for
 from bench.report import Verdicts, make_report, require_spark
@@ -31,6 +36,7 @@ from bench.results import Results
 from bench.runner import REPORT_STEP, prepare, run_campaign, steps_to_run
 from bench.space import gibibytes, need_of
 from bench.vetted import Vetted, load_vetted, vetted
+from provisioning.aws.time_to_live import require_time
 from provisioning.errors import SameboxError
 from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
@@ -72,6 +78,7 @@ def plan(campaign_file: Path, as_json: bool) -> int:
 @click.command()
 @campaign_argument
 @inventory_option
+@stack_option
 @software_option
 @plain_option
 @again_option
@@ -79,6 +86,7 @@ def plan(campaign_file: Path, as_json: bool) -> int:
 def run(
     campaign_file: Path,
     inventory_file: Path | None,
+    stack_name: str | None,
     tarballs: Mapping[str, Path],
     plain: bool,
     again: bool,
@@ -87,47 +95,60 @@ def run(
     """Run a campaign on a testbed that is up, and report. Exits 2 if a trial is invalid."""
     require_spark()
     campaign = load_campaign(campaign_file)
-    with exclusive(TESTBED_STATE):
-        inventory = inventory_of(inventory_file)
+    target = target_of(inventory_file, stack_name)
+    with exclusive(target.state):
+        inventory = target.inventory()
         prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
-        results = _fresh(Results(RESULTS / campaign.name), again=again)
-        repeat = [f"samebox run {shown(campaign_file)}"]
-        with _reporter(plain, [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]) as reporter:
-            vetting = _vetted(inventory, reporter)
+        steps = [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]
+        _require_time(inventory, steps)
+        results = fresh_results(Results(RESULTS / campaign.name), again=again)
+        repeat = [f"samebox run {shown(campaign_file)}{target.typed}"]
+        with reporter_of(plain, steps) as reporter:
+            vetting = _vetted(target, inventory, reporter)
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             verdicts = _report(results, master, reporter)
-    return _conclude(results, verdicts)
+    return conclude(results, verdicts)
 
 
 @click.command()
 @results_argument
 @inventory_option
+@stack_option
 @software_option
 @plain_option
 @master_option
 def resume(
-    results_dir: Path, inventory_file: Path | None, tarballs: Mapping[str, Path], plain: bool, master: str
+    results_dir: Path,
+    inventory_file: Path | None,
+    stack_name: str | None,
+    tarballs: Mapping[str, Path],
+    plain: bool,
+    master: str,
 ) -> int:
     """Continue a campaign on the same testbed; finished trials are kept, none is repeated."""
     require_spark()
     results = Results(results_dir)
     manifest = results.manifest()
     campaign = load_campaign(results.campaign_file)
-    with exclusive(TESTBED_STATE):
-        inventory = inventory_of(inventory_file)
+    target = target_of(inventory_file, stack_name)
+    with exclusive(target.state):
+        inventory = target.inventory()
         prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind)
-        with _reporter(plain, [VETTING_STEP, *steps_to_run(prepared, results.finished()), REPORT_STEP]) as reporter:
-            vetting = _vetted(inventory, reporter)
+        steps = [VETTING_STEP, *steps_to_run(prepared, results.finished()), REPORT_STEP]
+        _require_time(inventory, steps)
+        with reporter_of(plain, steps) as reporter:
+            vetting = _vetted(target, inventory, reporter)
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=manifest["repeat"])
             verdicts = _report(results, master, reporter)
-    return _conclude(results, verdicts)
+    return conclude(results, verdicts)
 
 
 @click.command()
+@stack_option
 @json_option
-def status(as_json: bool) -> int:
+def status(stack_name: str | None, as_json: bool) -> int:
     """Say whether a testbed is up and how far each campaign in results/ is."""
-    inventory = local_testbed().inventory()
+    inventory = Target(stack_name=stack_name).testbed(lambda _: None).inventory()
     campaigns = {}
     for manifest_file in sorted(RESULTS.glob("*/manifest.json")):
         results = Results(manifest_file.parent)
@@ -140,7 +161,8 @@ def status(as_json: bool) -> int:
         hosts = [host.name for host in inventory.hosts] if inventory else []
         click.echo(json.dumps({"testbed": hosts, "campaigns": campaigns}, indent=1))
         return 0
-    click.echo(f"testbed: {len(inventory.hosts)} hosts up" if inventory else "testbed: down")
+    until = f" until {inventory.expires}" if inventory and inventory.expires else ""
+    click.echo(f"testbed: {len(inventory.hosts)} hosts up{until}" if inventory else "testbed: down")
     for name, entry in campaigns.items():
         report_text = entry["report"] or "no report yet"
         click.echo(f"{name}: {entry['finished']} of {entry['trials']} trials, {report_text}")
@@ -150,66 +172,79 @@ def status(as_json: bool) -> int:
 @click.command()
 @results_argument
 @master_option
+@emr_options
 @plain_option
-def report(results_dir: Path, master: str, plain: bool) -> int:
-    """Turn a campaign's records into its report, with PySpark. Exits 2 if a trial is invalid."""
+def report(
+    results_dir: Path,
+    master: str,
+    place: str,
+    stack: str | None,
+    outputs_file: Path | None,
+    cluster: str | None,
+    plain: bool,
+) -> int:
+    """Turn a campaign's records into its report, with PySpark. Exits 2 if a trial is invalid.
+
+    With --on emr that happens on AWS, on a cluster that is started for it and ends with it. Interrupted, or typed twice, the
+    command finds what it started; a report that has been made is only fetched.
+    """
+    master_given = click.get_current_context().get_parameter_source("master") is not ParameterSource.DEFAULT
+    require_consistent(place, master_given=master_given, stack=stack, outputs_file=outputs_file, cluster=cluster)
     results = Results(results_dir)
     results.manifest()
-    with _reporter(plain, [REPORT_STEP]) as reporter:
-        verdicts = _report(results, master, reporter)
-    return _conclude(results, verdicts)
+    with reporter_of(plain, [EMR_STEP if place == "emr" else REPORT_STEP]) as reporter:
+        if place == "emr":
+            verdicts = report_on_emr(results, reporter, stack=stack, outputs_file=outputs_file, cluster=cluster)
+        else:
+            verdicts = _report(results, master, reporter)
+    return conclude(results, verdicts)
 
 
-@click.command(name="campaign")
-@click.argument("testbed", type=click.Choice(["local"]))
+@click.group(name="campaign")
+def whole_campaign() -> None:
+    """All of it: stand a testbed up, vet it, run a campaign, report, tear everything down."""
+
+
+@whole_campaign.command(name="local")
 @campaign_argument
 @software_option
 @plain_option
 @again_option
 @master_option
-def whole_campaign(
-    testbed: str, campaign_file: Path, tarballs: Mapping[str, Path], plain: bool, again: bool, master: str
-) -> int:
-    """All of it: stand a testbed up, vet it, run the campaign, report, tear everything down."""
+def local_campaign(campaign_file: Path, tarballs: Mapping[str, Path], plain: bool, again: bool, master: str) -> int:
+    """All of it on this machine."""
     require_spark()
     campaign = load_campaign(campaign_file)
-    prepared = prepare(campaign, campaign_file, testbed)
-    repeat = [f"samebox campaign {testbed} {shown(campaign_file)}"]
+    prepared = prepare(campaign, campaign_file, "local")
+    repeat = [f"samebox campaign local {shown(campaign_file)}"]
     first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
     with exclusive(TESTBED_STATE):
-        results = _fresh(Results(RESULTS / campaign.name), again=again)
-        local = local_testbed()
+        results = fresh_results(Results(RESULTS / campaign.name), again=again)
+        target, local = Target(), local_testbed()
         steps = [first, VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP, last]
-        with _reporter(plain, steps) as reporter:
+        with reporter_of(plain, steps) as reporter:
             try:
                 reporter.step(first.title)
                 inventory = local.up()
-                vetting = _vetted(inventory, reporter)
+                vetting = _vetted(target, inventory, reporter)
                 run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
                 verdicts = _report(results, master, reporter)
             finally:
-                with _undisturbed():
+                with undisturbed():
                     reporter.step(last.title)
                     local.down()
-                    VETTING_STATE.unlink(missing_ok=True)
-    return _conclude(results, verdicts)
+                    target.vetting_file.unlink(missing_ok=True)
+    return conclude(results, verdicts)
+
+
+def _require_time(inventory: Inventory, steps: Sequence[Step]) -> None:
+    """Raises InvalidInput for a plan that hosts which end by themselves wouldn't outlive."""
+    require_time(inventory.expires, sum(step.estimate_s for step in steps), datetime.now(UTC))
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C must not cut the teardown short."""
-    before = {
-        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _reporter(plain: bool, steps: list[Step]) -> Iterator[Reporter]:
+def reporter_of(plain: bool, steps: list[Step]) -> Iterator[Reporter]:
+    """Where a command reports to, told of all its steps; closed at the end."""
     reporter = reporter_for(console, plain=plain)
     reporter.plan(steps)
     try:
@@ -218,7 +253,8 @@ def _reporter(plain: bool, steps: list[Step]) -> Iterator[Reporter]:
         reporter.close()
 
 
-def _fresh(results: Results, *, again: bool) -> Results:
+def fresh_results(results: Results, *, again: bool) -> Results:
+    """Results that aren't there yet; with `again`, an earlier run's are set aside. Raises InvalidInput if they are there."""
     if again:
         kept = results.set_aside()
         if kept is not None:
@@ -228,19 +264,19 @@ def _fresh(results: Results, *, again: bool) -> Results:
     return results
 
 
-def _vetted(inventory: Inventory, reporter: Reporter) -> Vetted:
+def _vetted(target: Target, inventory: Inventory, reporter: Reporter) -> Vetted:
     """The kept vetting if it is of these very hosts, else a new one. Raises SameboxError if a host is rejected."""
     reporter.step(VETTING_STEP.title)
-    kept = load_vetted(VETTING_STATE) if VETTING_STATE.exists() else None
+    kept = load_vetted(target.vetting_file) if target.vetting_file.exists() else None
     if kept is None or not kept.covers(inventory):
-        vetting = vet_testbed(inventory, load_thresholds(), reporter.detail, max_replacements=0)
+        vetting = vet_testbed(target, inventory, load_thresholds(), reporter.detail, max_replacements=0)
         if vetting.rejected:
-            print_vetting(vetting)
+            print_vetting(vetting, target)
         kept = vetted(vetting)
     if kept.rejected:
         raise SameboxError(
             f"vetting rejected {', '.join(kept.rejected)}.",
-            next_step="Let a busy machine come to rest and try again. By hand: `samebox up`, then `samebox vet --replace`.",
+            next_step=f"Let a busy machine come to rest and try again. By hand: {target.after_rejection}",
         )
     return kept
 
@@ -250,7 +286,8 @@ def _report(results: Results, master: str, reporter: Reporter) -> Verdicts:
     return make_report(results, CHECKOUT, master=master, scratch=SCRATCH, on_line=reporter.detail)
 
 
-def _conclude(results: Results, verdicts: Verdicts) -> int:
+def conclude(results: Results, verdicts: Verdicts) -> int:
+    """Says how a campaign came out and where its report is; returns the exit code."""
     for sentence in verdicts.not_met:
         console.print(f"not met   {sentence}", markup=False)
     for sentence in verdicts.excluded:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
-from bench.checkout import CHECKOUT, TESTBED_STATE
+from bench.checkout import CHECKOUT, STACKS_STATE, TESTBED_STATE, VETTING_STATE
+from provisioning.aws.stack import Follow, Stack, project_directory
+from provisioning.aws.testbed import AwsTestbed
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.inventory import Inventory, load_inventory
 from provisioning.local.testbed import LocalTestbed
+from provisioning.own_hosts import load_own_hosts
+from provisioning.own_hosts_checks import check_own_hosts
+from provisioning.ssh import connect
+from provisioning.testbed import Testbed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,8 +42,13 @@ def inventory_option(command: F) -> F:
         "--inventory",
         "inventory_file",
         type=click.Path(path_type=Path),
-        help="An inventory file; without it, the local testbed that `samebox up` made.",
+        help="An inventory file, or an inventory.toml of own hosts; without it, the local testbed that `samebox up` made.",
     )(command)
+
+
+def stack_option(command: F) -> F:
+    """--stack"""
+    return click.option("--stack", "stack_name", metavar="NAME", help="The hosts of a Pulumi stack on AWS.")(command)
 
 
 def software_option(command: F) -> F:
@@ -71,12 +83,102 @@ def local_testbed() -> LocalTestbed:
 
 def inventory_of(inventory_file: Path | None) -> Inventory:
     """The inventory a command works on. Raises SameboxError if no testbed is up."""
+    if inventory_file is not None and is_own_hosts(inventory_file):
+        return checked_own_hosts(inventory_file)
     if inventory_file is not None:
         return load_inventory(inventory_file)
     inventory = local_testbed().inventory()
     if inventory is None:
         raise SameboxError("no testbed is up.", next_step="Type `samebox up`, or name one with --inventory FILE.")
     return inventory
+
+
+def is_own_hosts(inventory_file: Path) -> bool:
+    """Whether the operator wrote it (TOML), and no testbed did (JSON)."""
+    return inventory_file.suffix == ".toml"
+
+
+def checked_own_hosts(inventory_file: Path, *, prepared: bool = True) -> Inventory:
+    """The operator's own hosts, found fit. `prepared=False`: but for what `samebox prepare` brings about."""
+    own, inventory = load_own_hosts(inventory_file)
+    hosts = connect(inventory)
+    try:
+        check_own_hosts(own, hosts, prepared=prepared)
+    finally:
+        for host in hosts:
+            host.close()
+    return inventory
+
+
+def stack_of(name: str) -> Stack:
+    """The stack of that name, up or not. Raises InvalidInput if nobody has described one."""
+    stack = Stack(name, project_directory(Path.cwd(), CHECKOUT), notice=lambda text: console.print(text, markup=False))
+    stack.require_config()
+    return stack
+
+
+@dataclass(frozen=True)
+class Target:
+    """The testbed that a command works on: the local one, an inventory of the operator's, or a stack."""
+
+    inventory_file: Path | None = None
+    stack_name: str | None = None
+
+    @property
+    def state(self) -> Path:
+        """The folder that is locked while a command works on it."""
+        return STACKS_STATE / self.stack_name.replace("/", "--") if self.stack_name else TESTBED_STATE
+
+    @property
+    def vetting_file(self) -> Path:
+        """Where its last vetting is kept."""
+        return self.state / "vetting.json" if self.stack_name else VETTING_STATE
+
+    @property
+    def typed(self) -> str:
+        """The option that names it, as it is to be typed again."""
+        return f" --stack {self.stack_name}" if self.stack_name else ""
+
+    @property
+    def after_rejection(self) -> str:
+        """What to do about hosts that vetting rejected."""
+        if self.inventory_file is not None:
+            return "Mend them, or take them out of the inventory: nobody can put another machine in their place."
+        return (
+            f"`samebox vet --replace{self.typed}`" if self.stack_name else "`samebox vet --replace`, after `samebox up`"
+        )
+
+    def testbed(self, on_line: Follow) -> Testbed:
+        """It, as something whose hosts can be replaced. Raises InvalidInput for an inventory of the operator's."""
+        if self.stack_name is not None:
+            return AwsTestbed(stack_of(self.stack_name), on_line=on_line)
+        if self.inventory_file is not None:
+            raise InvalidInput(
+                "--replace works on the testbed that samebox stood up, not on an --inventory of yours:"
+                " nobody can put another machine in the place of one that stands there.",
+                next_step="Take the rejected host out of the inventory, or mend it, and vet again without --replace.",
+            )
+        return local_testbed()
+
+    def inventory(self) -> Inventory:
+        """Its hosts. Raises SameboxError if it isn't up."""
+        if self.stack_name is None:
+            return inventory_of(self.inventory_file)
+        inventory = stack_of(self.stack_name).inventory()
+        if inventory is None or not inventory.hosts:
+            raise SameboxError(
+                f"nothing is up in stack {self.stack_name}.",
+                next_step=f"`pulumi up --stack {self.stack_name}`, or all of it: "
+                f"`samebox campaign aws CAMPAIGN --stack {self.stack_name}`",
+            )
+        return inventory
+
+
+def target_of(inventory_file: Path | None, stack_name: str | None) -> Target:
+    """What --inventory and --stack name together."""
+    if inventory_file is not None and stack_name is not None:
+        raise InvalidInput("--inventory and --stack name two testbeds.", next_step="Give one of them.")
+    return Target(inventory_file, stack_name)
 
 
 def shown(path: Path) -> str:

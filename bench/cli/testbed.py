@@ -12,9 +12,18 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.checkout import TESTBED_STATE, VETTING_STATE
-from bench.cli.options import console, inventory_of, inventory_option, json_option, local_testbed, shown
+from bench.cli.hosts import prepare_testbed
+from bench.cli.options import (
+    Target,
+    console,
+    inventory_option,
+    json_option,
+    local_testbed,
+    shown,
+    stack_option,
+    target_of,
+)
 from bench.vetted import vetted
-from provisioning.errors import InvalidInput
 from provisioning.host import Host
 from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
@@ -55,6 +64,7 @@ def down() -> int:
 
 @click.command()
 @inventory_option
+@stack_option
 @json_option
 @click.option("--replace", is_flag=True, help="Replace rejected hosts and vet again.")
 @click.option("--max-replacements", type=click.IntRange(1, 100), default=3, show_default=True)
@@ -62,50 +72,78 @@ def down() -> int:
     "--thresholds", "thresholds_file", type=click.Path(path_type=Path), help="Thresholds other than the kit's."
 )
 def vet(
-    inventory_file: Path | None, as_json: bool, replace: bool, max_replacements: int, thresholds_file: Path | None
+    inventory_file: Path | None,
+    stack_name: str | None,
+    as_json: bool,
+    replace: bool,
+    max_replacements: int,
+    thresholds_file: Path | None,
 ) -> int:
     """Probe every host's disks (dd, fsync latency), judge them, and say why. Exits 2 if a host is rejected."""
     thresholds = load_thresholds(thresholds_file) if thresholds_file else load_thresholds()
-    with exclusive(TESTBED_STATE):
-        inventory = inventory_of(inventory_file)
-        if replace and inventory_file is not None:
-            raise InvalidInput("--replace works on the testbed that samebox stood up, not on an --inventory of yours.")
+    target = target_of(inventory_file, stack_name)
+    with exclusive(target.state):
+        if replace:
+            target.testbed(lambda _: None)  # refuses one whose hosts can't be replaced
+        inventory = target.inventory()
         replacements = max_replacements if replace else 0
         with console.status("vetting") as status:
             vetting = vet_testbed(
-                inventory, thresholds, lambda text: status.update(f"vetting: {text}"), max_replacements=replacements
+                target,
+                inventory,
+                thresholds,
+                lambda text: status.update(f"vetting: {text}"),
+                max_replacements=replacements,
             )
     if as_json:
         click.echo(json.dumps({"summary": vetting.summary(), "hosts": vetting.documents()}, indent=1))
     else:
-        print_vetting(vetting)
+        print_vetting(vetting, target)
     return 2 if vetting.rejected else 0
 
 
 def vet_testbed(
-    inventory: Inventory, thresholds: Thresholds, progress: Callable[[str], None], *, max_replacements: int
+    target: Target,
+    inventory: Inventory,
+    thresholds: Thresholds,
+    progress: Callable[[str], None],
+    *,
+    max_replacements: int,
 ) -> Vetting:
-    """Vets, replaces rejected hosts (0 = none), and keeps the outcome for `samebox run`."""
+    """Vets, replaces rejected hosts (0 = none), and keeps the outcome for `samebox run`.
+
+    Hosts of a stack are prepared first, and so are their successors: they come as AWS makes them.
+    """
 
     def show(done: int, of: int, text: str) -> None:
         progress(f"{text} ({done}/{of})")
 
-    hosts: Sequence[Host] = connect(inventory)
+    def prepared(inventory: Inventory) -> Sequence[Host]:
+        # a machine that has just taken a rejected one's place is bare, and would be measured in another state than the rest
+        prepare_testbed(inventory, progress)
+        return connect(inventory)
+
+    hosts = prepared(inventory) if target.stack_name is not None else connect(inventory)
     try:
         if max_replacements:
             vetting, hosts = vet_and_replace(
-                local_testbed(), hosts, connect, thresholds, max_replacements=max_replacements, progress=show
+                target.testbed(progress),
+                hosts,
+                prepared,
+                thresholds,
+                max_replacements=max_replacements,
+                progress=show,
             )
         else:
             vetting = vet_hosts(hosts, thresholds, progress=show)
     finally:
         for host in hosts:
             host.close()
-    vetted(vetting).save(VETTING_STATE)
+    vetted(vetting).save(target.vetting_file)
     return vetting
 
 
-def print_vetting(vetting: Vetting) -> None:
+def print_vetting(vetting: Vetting, target: Target) -> None:
     """A table of verdicts for each disk and its hosts, then the caveats."""
     out = Console(highlight=False)
     for (hosts, device), rows in groupby(vetting.rows(), key=lambda row: (row.host, row.device)):
@@ -119,5 +157,5 @@ def print_vetting(vetting: Vetting) -> None:
     for caveat in vetting.caveats:
         console.print(f"note: {caveat}", markup=False)
     if vetting.rejected:
-        hint = vetting.stopped or "Next: samebox vet --replace"
+        hint = vetting.stopped or f"Next: {target.after_rejection}"
         console.print(f"rejected: {', '.join(vetting.rejected)}. {hint}", markup=False)

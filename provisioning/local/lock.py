@@ -1,4 +1,4 @@
-"""One samebox process at a time per local testbed, by flock: a crashed holder frees it. It guards no other testbed."""
+"""One samebox process at a time per testbed, by flock: a crashed holder frees it. It guards no other testbed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _acquire(path: Path) -> int:
             holder = os.read(lock, 32).decode(errors="replace").strip() or "unknown"
             os.close(lock)
             raise MissingRequirement(
-                f"the local testbed in {path.parent} is in use by another samebox process (pid {holder}).",
+                f"the testbed in {path.parent} is in use by another samebox process (pid {holder}).",
                 next_step=f"Wait until it has ended, or end it: kill -INT {holder}",
             ) from None
         if _is_still(path, lock):

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from bench.profile import checks_for, load_profile
+from bench.runner import memory_per_broker
 from provisioning.errors import InvalidInput
+from provisioning.facts import Facts
+from provisioning.host import ScriptedHost
+from provisioning.inventory import HostRecord, SshAddress
+from provisioning.rendering import size_bytes
 
 
 def test_a_campaign_overrides_a_bound() -> None:
@@ -33,5 +38,53 @@ def test_unknown_checks_and_bounds_are_refused(overrides: dict[str, dict[str, fl
 
 def test_unknown_testbed_kind_names_the_kinds() -> None:
     """A testbed without a profile is refused before anything starts."""
-    with pytest.raises(InvalidInput, match="Valid kinds: local"):
+    with pytest.raises(InvalidInput, match="Valid kinds: aws, inventory, local"):
         load_profile("moon")
+
+
+@pytest.mark.parametrize("kind", ["aws", "inventory"])
+def test_hosts_of_their_own_are_judged_strictly(kind: str) -> None:
+    """Every check of the local testbed, none that only warns, none with a wider bound; nothing gives way to the load."""
+    strict = {check.check: check for check in load_profile(kind).checks}
+    local = {check.check: check for check in load_profile("local").checks}
+    assert strict.keys() == local.keys()
+    assert "warn" not in {check.on_failure for check in strict.values()}
+    for name in ("send-delay", "steal", "clock", "client-cpu"):
+        assert all(bound <= local[name].bounds[key] for key, bound in strict[name].bounds.items())
+    assert load_profile(kind).daemon_niceness == 0
+
+
+@pytest.mark.parametrize("kind", ["aws", "inventory"])
+@pytest.mark.parametrize(
+    ("gib", "broker_heap"), [(None, "512m"), (8, "512m"), (15, "2g"), (31, "2g"), (62, "6g"), (124, "6g"), (186, "16g")]
+)
+def test_memory_follows_the_smallest_broker(kind: str, gib: int | None, broker_heap: str) -> None:
+    """i3en.large to 6xlarge as the kernel shows them: each gets the largest class that it reaches."""
+    profile = load_profile(kind).for_hosts(None if gib is None else gib * 2**30)
+    [heap] = {processes["broker"]["heap"] for system, processes in profile.memory.items() if "bookie" not in processes}
+    assert heap == broker_heap
+
+
+@pytest.mark.parametrize("kind", ["aws", "inventory"])
+def test_every_class_fits_into_its_hosts(kind: str) -> None:
+    """All processes of one system together leave a quarter of the smallest host of the class to the page cache."""
+    for each in load_profile(kind).memory_classes:
+        for processes in each.memory.values():
+            sizes = [size for name, one in processes.items() if name != "controller" for size in one.values()]
+            assert sum(size_bytes(size) for size in sizes) <= 0.75 * each.least_bytes
+
+
+def test_hosts_on_one_machine_share_its_memory() -> None:
+    """Three broker hosts with one boot id have a third each; the smallest counts; one that doesn't tell makes it unknown."""
+
+    def broker(name: str) -> ScriptedHost:
+        ssh = SshAddress("127.0.0.1", 22, "bench", "ssh-ed25519 AAAA")
+        return ScriptedHost(HostRecord(name, "broker", ssh, "127.0.0.1", "/srv", (), name, "t", 1))
+
+    def facts(boot_id: str, memory_bytes: int | None) -> Facts:
+        return Facts(None, None, memory_bytes, "6.1", None, None, boot_id, (), None, None, None)
+
+    hosts = [broker("a"), broker("b"), broker("c")]
+    assert memory_per_broker(hosts, {name: facts("one", 24) for name in "abc"}) == 8
+    assert memory_per_broker(hosts, {"a": facts("1", 24), "b": facts("2", 16), "c": facts("3", 24)}) == 16
+    assert memory_per_broker(hosts, {"a": facts("1", 24), "b": facts("2", None), "c": facts("3", 24)}) is None

@@ -1,0 +1,100 @@
+"""Hosts that were stood up for a command are taken away again, whatever happens in between. It knows no testbed from another."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from bench.progress import Reporter, Step
+from provisioning.errors import SameboxError
+from provisioning.inventory import Inventory
+from provisioning.testbed import Testbed
+
+T = TypeVar("T")
+
+UP_STEP = Step("hosts up", 600.0)
+DOWN_STEP = Step("hosts down", 300.0)
+SWEEP_STEP = Step("looking for what is left", 20.0)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """A second Ctrl-C must not cut the teardown short."""
+    before = {
+        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Looking(Protocol):
+    """What finds everything that a campaign left on AWS."""
+
+    def find(self) -> Sequence[str]:
+        """What is left and shouldn't be, a line each; what couldn't be listed counts as left."""
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """Sees to it that hosts which were stood up are taken away, whatever happens in between."""
+
+    testbed: Testbed
+    stack_name: str
+    leftovers: Looking
+    reporter: Reporter
+
+    def undertake(self, work: Callable[[Inventory], T], *, keep: bool) -> T:
+        """Stands the testbed up, does the work, takes the testbed away and looks for what is left. Raises what went wrong first.
+
+        With `keep`, a testbed on which something failed stays. Raises SameboxError if everything went well but the taking away.
+        """
+        try:
+            self.reporter.step(UP_STEP.title)
+            done = work(self.testbed.up())
+        except BaseException:
+            with undisturbed():
+                if keep:
+                    self._say_what_is_kept()
+                else:
+                    self._take_away_after_failure()
+            raise
+        with undisturbed():
+            self._take_away()
+        return done
+
+    def _take_away(self) -> None:
+        self.reporter.step(DOWN_STEP.title)
+        self.testbed.down()
+        self.reporter.step(SWEEP_STEP.title)
+        left = self.leftovers.find()
+        if left:
+            raise SameboxError(
+                "after taking the hosts away something is left that may cost money:\n"
+                + "\n".join(f"  {line}" for line in left),
+                next_step="`samebox sweep` shows it, `samebox sweep --delete` takes it away.",
+            )
+
+    def _take_away_after_failure(self) -> None:
+        """As always; what goes wrong now is said, and doesn't hide what went wrong first."""
+        try:
+            self._take_away()
+        except SameboxError as error:
+            self.reporter.notice(f"NOT everything was taken away: {error}")
+            self.reporter.notice(
+                f"Type: pulumi destroy --stack {self.stack_name}   then: samebox sweep   (hosts cost money until they expire)"
+            )
+        else:
+            self.reporter.notice("All hosts were taken away; nothing but the results bucket is left.")
+
+    def _say_what_is_kept(self) -> None:
+        self.reporter.notice(
+            f"Kept as you asked: the hosts of stack {self.stack_name}. They cost money until they expire."
+        )
+        self.reporter.notice(f"To go on: samebox resume RESULTS --stack {self.stack_name}")
+        self.reporter.notice(f"To end it: pulumi destroy --stack {self.stack_name}   then: samebox sweep")

@@ -1,0 +1,88 @@
+"""The report on a Spark cluster of AWS instead of this machine: hands results and job over, and takes the report in.
+
+What happens on AWS is provisioning/aws/report_job.py's business; the job is the same one that runs here.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench.report import Verdicts, analysis_files, analysis_requirements, job_file, read_verdicts, zip_analysis
+from bench.results import Results
+from provisioning.aws.emr import Progress
+from provisioning.aws.emr_target import EmrTarget
+from provisioning.aws.libraries import libraries
+from provisioning.aws.report_job import ReportJob, Timing, report_on_emr
+from provisioning.errors import InvalidInput, SameboxError
+
+RECORD_KINDS = ("produced", "consumed", "hosts")
+
+
+def make_report_on_emr(
+    results: Results,
+    checkout: Path,
+    target: EmrTarget,
+    *,
+    cluster: str | None,
+    scratch: Path,
+    cache_dir: Path,
+    progress: Progress,
+    timing: Timing | None = None,
+) -> Verdicts:
+    """Runs the job on EMR, on a cluster of its own or the one given, and returns its verdicts; report/ is there or isn't."""
+    if not results.finished():
+        raise SameboxError(f"{results.root} has no finished trial, so there is nothing to report.")
+    _refuse_foreign(results)
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="report-", dir=scratch) as work:
+        job = report_job(results, checkout, Path(work) / "analysis.zip")
+        fetched = results.root / ".report.fetching"
+        shutil.rmtree(fetched, ignore_errors=True)
+        try:
+            report_on_emr(job, target, fetched, cluster=cluster, cache_dir=cache_dir, progress=progress, timing=timing)
+            shutil.rmtree(results.report_dir, ignore_errors=True)
+            fetched.rename(results.report_dir)
+        finally:
+            shutil.rmtree(fetched, ignore_errors=True)
+    return read_verdicts(results)
+
+
+def report_job(results: Results, checkout: Path, package: Path) -> ReportJob:
+    """The results' files and the job's pieces; writes the package's zip to `package`."""
+    lock = checkout / "requirements.lock"
+    trials = [results.trial_dir(trial) for trial in results.finished()]
+    documents = [results.manifest_file, results.campaign_file, *results.root.glob("vetting/*.json")]
+    documents += [trial / "trial.json" for trial in trials]
+    records = [file for trial in trials for kind in RECORD_KINDS for file in sorted((trial / kind).glob("*.parquet"))]
+    return ReportJob(
+        results_name=remote_name(results),
+        documents=_named(results, documents),
+        records=_named(results, records),
+        program=job_file(checkout),
+        package=zip_analysis(checkout, package),
+        code=analysis_files(checkout),
+        libraries=libraries(analysis_requirements(checkout), lock.read_text(), where=str(lock)),
+    )
+
+
+def remote_name(results: Results) -> str:
+    """What the results are called in a bucket: campaign and start, since a bucket outlives a campaign that is run again."""
+    manifest = results.manifest()
+    began = datetime.fromtimestamp(int(manifest["created_ns"]) / 1e9, UTC)
+    return f"{manifest['campaign']}-{began:%Y%m%dT%H%M%SZ}"
+
+
+def _named(results: Results, files: list[Path]) -> dict[str, Path]:
+    return {str(file.relative_to(results.root)): file for file in sorted(files) if file.is_file()}
+
+
+def _refuse_foreign(results: Results) -> None:
+    """Only a report is replaced by a report."""
+    if results.report_dir.is_dir() and any(results.report_dir.iterdir()) and not results.report_file.exists():
+        raise InvalidInput(
+            f"{results.report_dir} holds files that aren't a report's, so it isn't replaced.",
+            next_step="Move them elsewhere.",
+        )

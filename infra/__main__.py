@@ -1,0 +1,37 @@
+"""`pulumi up` starts here: settings -> network, bucket -> hosts -> timer, roles for the report -> outputs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pulumi
+import pulumi_aws as aws
+
+# Pulumi starts this folder, not the project's: with this, a module has one name, whoever imports it
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from infra.emr import Emr
+from infra.fleet import Fleet
+from infra.image import check_image
+from infra.inventory import inventory
+from infra.network import Network
+from infra.results_bucket import ResultsBucket
+from infra.settings import load_settings
+from infra.timer import Timer
+
+settings = load_settings()
+provider = aws.Provider("aws", region=settings.region)
+here = pulumi.ResourceOptions(provider=provider)
+check_image(settings.ami, settings.region, pulumi.InvokeOptions(provider=provider))
+
+network = Network("samebox", settings, here)
+results = ResultsBucket("samebox", settings, here)
+fleet = Fleet("samebox", settings, network, results.bucket, here)
+Timer("samebox-end", settings, fleet.hosts, here)
+emr = Emr("samebox-report", settings, network, results.bucket, here)
+
+pulumi.export("inventory", inventory(settings, fleet.hosts))
+pulumi.export("resultsBucket", results.bucket.bucket)
+pulumi.export("region", settings.region)
+pulumi.export("emr", emr.description)

@@ -1,0 +1,66 @@
+"""The instance types a host may have, as a table of what infra needs to know of them. It asks AWS nothing.
+
+From AWS' DescribeInstanceTypes. A type that isn't here is refused in preview: add its line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class InstanceType:
+    """What one instance type has. `instance_disks` are NVMe disks of the machine itself, lost when the instance ends."""
+
+    name: str
+    vcpus: int
+    instance_disks: int
+    cluster_placement: bool
+
+
+INSTANCE_TYPES = {
+    known.name: known
+    for known in (
+        InstanceType("i3en.large", vcpus=2, instance_disks=1, cluster_placement=True),
+        InstanceType("i3en.xlarge", vcpus=4, instance_disks=1, cluster_placement=True),
+        InstanceType("i3en.2xlarge", vcpus=8, instance_disks=2, cluster_placement=True),
+        InstanceType("i3en.3xlarge", vcpus=12, instance_disks=1, cluster_placement=True),
+        InstanceType("i3en.6xlarge", vcpus=24, instance_disks=2, cluster_placement=True),
+        InstanceType("i3en.12xlarge", vcpus=48, instance_disks=4, cluster_placement=True),
+        InstanceType("i3en.24xlarge", vcpus=96, instance_disks=8, cluster_placement=True),
+        InstanceType("i4i.large", vcpus=2, instance_disks=1, cluster_placement=True),
+        InstanceType("i4i.xlarge", vcpus=4, instance_disks=1, cluster_placement=True),
+        InstanceType("i4i.2xlarge", vcpus=8, instance_disks=1, cluster_placement=True),
+        InstanceType("i4i.4xlarge", vcpus=16, instance_disks=1, cluster_placement=True),
+        InstanceType("i4i.8xlarge", vcpus=32, instance_disks=2, cluster_placement=True),
+        InstanceType("i4i.12xlarge", vcpus=48, instance_disks=3, cluster_placement=True),
+        InstanceType("i4i.16xlarge", vcpus=64, instance_disks=4, cluster_placement=True),
+        InstanceType("i4i.24xlarge", vcpus=96, instance_disks=6, cluster_placement=True),
+        InstanceType("i4i.32xlarge", vcpus=128, instance_disks=8, cluster_placement=True),
+        InstanceType("m5n.large", vcpus=2, instance_disks=0, cluster_placement=True),
+        InstanceType("m5n.xlarge", vcpus=4, instance_disks=0, cluster_placement=True),
+        InstanceType("m5n.2xlarge", vcpus=8, instance_disks=0, cluster_placement=True),
+        InstanceType("m5n.4xlarge", vcpus=16, instance_disks=0, cluster_placement=True),
+        InstanceType("m5n.8xlarge", vcpus=32, instance_disks=0, cluster_placement=True),
+        InstanceType("m5n.12xlarge", vcpus=48, instance_disks=0, cluster_placement=True),
+        InstanceType("m5n.16xlarge", vcpus=64, instance_disks=0, cluster_placement=True),
+        InstanceType("m5n.24xlarge", vcpus=96, instance_disks=0, cluster_placement=True),
+        InstanceType("c5n.large", vcpus=2, instance_disks=0, cluster_placement=True),
+        InstanceType("c5n.xlarge", vcpus=4, instance_disks=0, cluster_placement=True),
+        InstanceType("c5n.2xlarge", vcpus=8, instance_disks=0, cluster_placement=True),
+        InstanceType("c5n.4xlarge", vcpus=16, instance_disks=0, cluster_placement=True),
+        InstanceType("c5n.9xlarge", vcpus=36, instance_disks=0, cluster_placement=True),
+        InstanceType("c5n.18xlarge", vcpus=72, instance_disks=0, cluster_placement=True),
+        InstanceType("m5.large", vcpus=2, instance_disks=0, cluster_placement=True),
+        InstanceType("m5.xlarge", vcpus=4, instance_disks=0, cluster_placement=True),
+        InstanceType("m5.2xlarge", vcpus=8, instance_disks=0, cluster_placement=True),
+        InstanceType("m5.4xlarge", vcpus=16, instance_disks=0, cluster_placement=True),
+        InstanceType("m5.8xlarge", vcpus=32, instance_disks=0, cluster_placement=True),
+        InstanceType("m5.12xlarge", vcpus=48, instance_disks=0, cluster_placement=True),
+        InstanceType("m5.16xlarge", vcpus=64, instance_disks=0, cluster_placement=True),
+        InstanceType("m5.24xlarge", vcpus=96, instance_disks=0, cluster_placement=True),
+        InstanceType("t3.small", vcpus=2, instance_disks=0, cluster_placement=False),
+        InstanceType("t3.medium", vcpus=2, instance_disks=0, cluster_placement=False),
+        InstanceType("t3.large", vcpus=2, instance_disks=0, cluster_placement=False),
+    )
+}

@@ -1,0 +1,208 @@
+"""The stack's config as one frozen value: the only reader of it. It creates nothing; what is wrong is one message, all of it at once.
+
+Keys are those of Pulumi.<stack>.yaml, namespace `samebox:`; what a key means stands in the committed presets and in docs/aws.md.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import pulumi
+from pulumi.runtime.config import CONFIG, get_config_env, get_config_secret_keys_env, is_config_secret
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.alias_generators import to_camel
+
+from infra import values
+from infra.commands import set_command
+from infra.instance_types import INSTANCE_TYPES, InstanceType
+
+Role = Literal["broker", "client", "metadata"]
+NAMESPACE = "samebox"
+LONGEST_LIFE = timedelta(days=7)
+EMR_LEAST_VCPUS = 4
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,28}[a-z0-9]$")]
+
+
+@dataclass(frozen=True)
+class HostGroup:
+    """The hosts of one role: how many, of which type, with which root volume (gp3)."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(alias_generator=to_camel, extra="forbid")
+
+    count: Annotated[int, Field(ge=0, le=32)]
+    instance_type: Annotated[str, AfterValidator(values.instance_type)]
+    root_volume_gib: Annotated[int, Field(ge=20, le=16_384)]
+    root_throughput_mib_per_s: Annotated[int, Field(ge=125, le=750)]  # 750 is what the 3,000 IOPS in the price carry
+
+    @property
+    def machine(self) -> InstanceType:
+        """What the type is known to have."""
+        return INSTANCE_TYPES[self.instance_type]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that the program is told from outside. Times are UTC, ISO 8601."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(alias_generator=to_camel, extra="forbid")
+
+    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
+    availability_zone: str
+    ami: Annotated[str, Field(pattern=r"^ami-[0-9a-f]{8,17}$")]
+    owner: Annotated[str, Field(pattern=r"^[\w.@+-]{1,64}$")]
+    campaign: Name
+    operator_cidr: Annotated[str, AfterValidator(values.operator_cidr)]
+    identity_file: Annotated[Path, BeforeValidator(values.identity_file)]
+    created: Annotated[str, AfterValidator(values.utc_time)]
+    expires: Annotated[str, AfterValidator(values.utc_time)]
+    host_key_seed: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = field(repr=False)
+    brokers: HostGroup
+    clients: HostGroup
+    metadata: HostGroup
+    report_instance_type: Annotated[str, AfterValidator(values.instance_type)]
+    report_instances: Annotated[int, Field(ge=1, le=64)]
+    generations: Mapping[str, Annotated[int, Field(ge=1)]] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> Mapping[Role, HostGroup]:
+        """The hosts by role, in inventory order."""
+        return {"broker": self.brokers, "client": self.clients, "metadata": self.metadata}
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """broker-1, broker-2, ... in inventory order."""
+        return tuple(f"{role}-{at}" for role, group in self.groups.items() for at in range(1, group.count + 1))
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """What everything made for a campaign is marked with: `samebox sweep` finds leftovers by it."""
+        return {"project": NAMESPACE, "campaign": self.campaign, "owner": self.owner, "expires": self.expires}
+
+    @property
+    def public_key(self) -> str:
+        """The operator's public key line, which every host lets in."""
+        return Path(f"{self.identity_file}.pub").read_text().strip()
+
+
+def load_settings(*, now: datetime | None = None) -> Settings:
+    """The config of the stack that is being deployed. Raises RunError, which Pulumi prints without a traceback."""
+    configured = {**get_config_env(), **CONFIG.get()}
+    prefix = f"{NAMESPACE}:"
+    texts = {key.removeprefix(prefix): text for key, text in configured.items() if key.startswith(prefix)}
+    handed_over = get_config_secret_keys_env()
+    secret_keys = {key for key in texts if is_config_secret(f"{prefix}{key}") or f"{prefix}{key}" in handed_over}
+    try:
+        return parse_settings(texts, secret_keys=secret_keys, now=now or datetime.now(UTC))
+    except InvalidSettings as error:
+        problems = "\n".join(f"  {problem}" for problem in error.problems)
+        raise pulumi.RunError(
+            f"Pulumi.{pulumi.get_stack()}.yaml can't be used; nothing was changed.\n{problems}"
+        ) from None
+
+
+class InvalidSettings(ValueError):
+    """The config is wrong: one sentence for every problem."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)
+
+
+def parse_settings(texts: Mapping[str, str], *, secret_keys: Collection[str], now: datetime) -> Settings:
+    """Config values as Pulumi hands them out (text; JSON where it is a table). Raises InvalidSettings."""
+    problems = []
+    if "hostKeySeed" in texts and "hostKeySeed" not in secret_keys:
+        problems.append(
+            f"samebox:hostKeySeed stands there for everybody to read. Make a new one: {set_command('hostKeySeed', now)}"
+        )
+    try:
+        settings = TypeAdapter(Settings).validate_python({key: _structured(text) for key, text in texts.items()})
+    except ValidationError as error:
+        problems += [_sentence(problem, now) for problem in error.errors(include_url=False)]
+        raise InvalidSettings(problems) from None
+    problems += _contradictions(settings, now)
+    if problems:
+        raise InvalidSettings(problems)
+    return settings
+
+
+def _structured(text: str) -> Any:
+    """A table as a mapping, everything else as the text that it is."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _sentence(problem: Any, now: datetime) -> str:
+    parts = [str(part) for part in problem["loc"]]
+    key = ".".join(parts)
+    if problem["type"] == "missing":
+        return f"samebox:{key} is missing. Set it: {set_command(key, now)}"
+    if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        valid = sorted(to_camel(each.name) for each in fields(Settings if len(parts) == 1 else HostGroup))
+        close = difflib.get_close_matches(parts[-1], valid, n=1)
+        guess = f" Did you mean {close[0]!r}?" if close else ""
+        return f"samebox:{key} is unknown.{guess} Valid keys: {', '.join(valid)}."
+    message = str(problem["msg"]).removeprefix("Value error, ").removesuffix(".")
+    if problem["type"] == "string_pattern_mismatch":
+        message = "is not what this key takes"
+    given = "" if key == "hostKeySeed" else f" = {problem['input']!r}"
+    return f"samebox:{key}{given}: {message[:1].lower()}{message[1:]}. Set it: {set_command(key, now)}"
+
+
+def _contradictions(settings: Settings, now: datetime) -> list[str]:
+    """What is wrong with values that are right one by one."""
+    problems = []
+    if not re.fullmatch(rf"{settings.region}[a-z]", settings.availability_zone):
+        problems.append(
+            f"samebox:availabilityZone {settings.availability_zone} isn't a zone of region {settings.region}."
+            f" Set it: {set_command('availabilityZone', now)}"
+        )
+    for key, group in (("brokers", settings.brokers), ("clients", settings.clients)):
+        if group.count < 1:
+            problems.append(f"samebox:{key}.count = 0: at least one is needed. Set it: {set_command(key, now)}")
+    if not settings.brokers.machine.instance_disks:
+        with_disks = ", ".join(name for name, machine in INSTANCE_TYPES.items() if machine.instance_disks)
+        problems.append(
+            f"samebox:brokers.instanceType {settings.brokers.instance_type} has no disks of its own. Valid ones: {with_disks}."
+        )
+    report = INSTANCE_TYPES[settings.report_instance_type]
+    if report.vcpus < EMR_LEAST_VCPUS or not report.cluster_placement:
+        problems.append(
+            f"samebox:reportInstanceType {report.name} is too small for EMR. Set it: {set_command('reportInstanceType', now)}"
+        )
+    unknown = sorted(set(settings.generations) - set(settings.host_names))
+    if unknown:
+        problems.append(
+            f"samebox:generations names {', '.join(unknown)}; the hosts are {', '.join(settings.host_names)}."
+        )
+    return problems + _time_problems(settings, now)
+
+
+def _time_problems(settings: Settings, now: datetime) -> list[str]:
+    expires = datetime.fromisoformat(settings.expires)
+    if expires <= now:
+        return [
+            f"samebox:expires {settings.expires} is in the past. Set when the hosts shall end: {set_command('expires', now)}"
+        ]
+    if expires > now + LONGEST_LIFE:
+        return [
+            f"samebox:expires {settings.expires} is more than {LONGEST_LIFE.days} days ahead: hosts forgotten cost money."
+            f" Set a nearer time (`samebox extend` moves it later): {set_command('expires', now)}"
+        ]
+    if datetime.fromisoformat(settings.created) >= expires:
+        return [
+            f"samebox:created {settings.created} isn't before samebox:expires {settings.expires}. Set it: {set_command('created', now)}"
+        ]
+    return []

@@ -1,0 +1,66 @@
+"""What one config value must be, key by key. Raises ValueError with the reason and what would be right; it reads no config."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from infra.instance_types import INSTANCE_TYPES
+
+PROJECT_FOLDER = Path(__file__).resolve().parents[1]
+WIDEST_OPERATOR_PREFIX = 16
+
+
+def instance_type(name: str) -> str:
+    """One of the known types."""
+    if name not in INSTANCE_TYPES:
+        close = difflib.get_close_matches(name, INSTANCE_TYPES, n=1)
+        guess = f" Did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"unknown instance type.{guess} Valid ones: {', '.join(INSTANCE_TYPES)}")
+    return name
+
+
+def operator_cidr(text: str) -> str:
+    """An IPv4 network that is the operator's own, not half the internet."""
+    advice = "give your own address, such as 203.0.113.7/32"
+    try:
+        network = ipaddress.ip_network(text)
+    except ValueError as error:
+        raise ValueError(f"not a network: {error}; {advice}") from None
+    if network.prefixlen == 0:
+        raise ValueError(f"this lets the whole internet try the hosts' SSH servers; {advice}")
+    if network.version != 4:
+        raise ValueError(f"the hosts have IPv4 addresses only; {advice}")
+    if network.prefixlen < WIDEST_OPERATOR_PREFIX:
+        raise ValueError(
+            f"{network.num_addresses:,} addresses are too many (widest: /{WIDEST_OPERATOR_PREFIX}); {advice}"
+        )
+    return text
+
+
+def utc_time(text: str) -> str:
+    """A UTC time, in one form: 2026-11-21T20:00:00Z."""
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        parsed = None
+    if parsed is None or parsed.utcoffset() != timedelta(0):
+        raise ValueError("not a UTC time in ISO 8601, such as 2026-11-21T20:00:00Z")
+    return parsed.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def identity_file(text: str) -> Path:
+    """A private key file whose public half lies beside it, as `<file>.pub`; relative to the project's folder."""
+    path = PROJECT_FOLDER / Path(text).expanduser()
+    public = Path(f"{path}.pub")
+    if not path.is_file() or not public.is_file():
+        missing = path if not path.is_file() else public
+        raise ValueError(
+            f"{missing} doesn't exist; make a pair by: ssh-keygen -t ed25519 -f {path}, or name one that you have"
+        )
+    if not re.match(r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-\S+) [A-Za-z0-9+/=]+", public.read_text()):
+        raise ValueError(f"{public} doesn't hold a public key line; make it by: ssh-keygen -y -f {path} > {public}")
+    return path

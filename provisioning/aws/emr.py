@@ -1,0 +1,253 @@
+"""One Spark step on an EMR cluster: start it once, find it again, follow it to its end. It knows nothing of what the step does.
+
+EMR gives no token that would make a submission idempotent. Here the name does: it tells the content (a digest), clusters and
+steps are listed first, and one of this name that is on its way is followed instead of starting another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from provisioning.aws.emr_target import RELEASE, EmrTarget
+from provisioning.errors import InvalidInput, SameboxError
+
+if TYPE_CHECKING:
+    from mypy_boto3_emr import EMRClient
+    from mypy_boto3_emr.type_defs import StepConfigTypeDef
+
+POLL_EVERY_S = 10.0
+IDLE_TIMEOUT_S = 900  # only if the cluster should outlive its step, against our wish
+STEP_LIMIT_S = 6 * 3600  # a step that hangs must not keep a cluster for ever, also when nobody is looking
+PYTHON = "/usr/bin/python3.11"  # EMR's default python3 is 3.9
+_LISTED_AFTER_TRIES = 6
+_ALIVE: list[Any] = ["STARTING", "BOOTSTRAPPING", "RUNNING", "WAITING"]
+_ON_ITS_WAY: list[Any] = ["PENDING", "RUNNING"]
+_ENDING = ("TERMINATING", "TERMINATED", "TERMINATED_WITH_ERRORS")
+
+
+class Progress(Protocol):
+    """Where a long wait tells how it goes."""
+
+    def detail(self, text: str) -> None:
+        """What is going on right now; replaces the previous detail."""
+
+    def notice(self, text: str) -> None:
+        """A line worth keeping."""
+
+
+@dataclass(frozen=True)
+class SparkStep:
+    """A spark-submit of files in S3. `archive` is unpacked as ./libraries beside the driver and every executor."""
+
+    name: str
+    program: str
+    package: str
+    archive: str
+    arguments: tuple[str, ...]
+
+    @property
+    def command(self) -> list[str]:
+        """The command line that runs on the cluster's primary node."""
+        settings = {
+            "spark.pyspark.python": PYTHON,
+            "spark.yarn.appMasterEnv.PYTHONPATH": "./libraries",
+            "spark.executorEnv.PYTHONPATH": "./libraries",
+            # the driver is a Java process and a Python one; what YARN allows covers both
+            "spark.driver.memory": "4g",
+            "spark.driver.memoryOverhead": "3g",
+            "spark.yarn.maxAppAttempts": "1",  # what failed once fails again, and costs twice
+        }
+        return [
+            *("timeout", "--kill-after=60", str(STEP_LIMIT_S)),
+            *("spark-submit", "--master", "yarn", "--deploy-mode", "cluster", "--name", self.name),
+            *("--archives", f"{self.archive}#libraries", "--py-files", self.package),
+            *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}")),
+            *(self.program, *self.arguments),
+        ]
+
+    def request(self, *, on_failure: str) -> StepConfigTypeDef:
+        """As EMR's API takes it."""
+        jar: Any = {"Jar": "command-runner.jar", "Args": self.command}
+        action: Any = on_failure
+        return {"Name": self.name, "ActionOnFailure": action, "HadoopJarStep": jar}
+
+
+@dataclass(frozen=True)
+class Running:
+    """A step on a cluster. `transient`: the cluster was started for it and ends with it."""
+
+    cluster: str
+    step: str
+    transient: bool
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a step came out: whether it ran at all, whether to its end, and in AWS's words why not."""
+
+    ran: bool
+    completed: bool
+    reason: str
+    log_uri: str
+
+
+class Emr:
+    """EMR in one region. Every failure of a call is a SameboxError."""
+
+    def __init__(self, opened: boto3.session.Session, *, poll_every_s: float = POLL_EVERY_S) -> None:
+        self._emr: EMRClient = opened.client("emr")
+        self._poll_every_s = poll_every_s
+
+    def find(self, name: str, given_cluster: str | None) -> Running | None:
+        """The step of this name that is waiting or running, on a cluster of its own or on the given one."""
+        with _explained("list EMR clusters"):
+            pages = self._emr.get_paginator("list_clusters").paginate(ClusterStates=_ALIVE)
+            own = [found["Id"] for page in pages for found in page["Clusters"] if found["Name"] == name]
+            for cluster in [*own, *([given_cluster] if given_cluster else [])]:
+                steps = self._emr.get_paginator("list_steps").paginate(ClusterId=cluster, StepStates=_ON_ITS_WAY)
+                for step in (one for page in steps for one in page["Steps"]):
+                    if step["Name"] == name:
+                        return Running(cluster, step["Id"], transient=cluster in own)
+        return None
+
+    def start(self, target: EmrTarget, step: SparkStep, log_uri: str) -> Running:
+        """A cluster for this step alone, which ends when the step does."""
+        request = cluster_request(target, step, log_uri)
+        with _explained("start an EMR cluster"):
+            cluster = self._emr.run_job_flow(**request)["JobFlowId"]
+            for _ in range(_LISTED_AFTER_TRIES):  # a new cluster's steps may take a moment to be listed
+                for found in self._emr.list_steps(ClusterId=cluster)["Steps"]:
+                    return Running(cluster, found["Id"], transient=True)
+                time.sleep(self._poll_every_s)
+        raise SameboxError(
+            f"{cluster} was started, but lists no step.", next_step="Type the same command again to find it."
+        )
+
+    def add(self, cluster: str, step: SparkStep) -> Running:
+        """One more step on a cluster that is there, which it leaves as it is."""
+        with _explained(f"add a step to {cluster}"):
+            added = self._emr.add_job_flow_steps(JobFlowId=cluster, Steps=[step.request(on_failure="CONTINUE")])
+        return Running(cluster, added["StepIds"][0], transient=False)
+
+    def require_usable(self, cluster: str) -> None:
+        """Raises InvalidInput unless the given cluster is alive and runs what the job is tested with."""
+        with _explained(f"look at {cluster}"):
+            found = self._emr.describe_cluster(ClusterId=cluster)["Cluster"]
+        state = found["Status"]["State"]
+        if state not in _ALIVE:
+            raise InvalidInput(
+                f"{cluster} is {state.lower()}.", next_step="Leave out --cluster: one is started and ended."
+            )
+        if found.get("ReleaseLabel") != RELEASE:
+            raise InvalidInput(
+                f"{cluster} runs {found.get('ReleaseLabel')}; the report is tested with {RELEASE} and nothing else.",
+                next_step="Leave out --cluster: one of that release is started and ended.",
+            )
+
+    def follow(self, running: Running, progress: Progress) -> Ended:
+        """Waits until the step has ended, telling every change and how long it has been."""
+        seen = ""
+        while True:
+            with _explained(f"look at {running.cluster}"):
+                cluster = self._emr.describe_cluster(ClusterId=running.cluster)["Cluster"]
+                step = self._emr.describe_step(ClusterId=running.cluster, StepId=running.step)["Step"]["Status"]
+            state, cluster_state = step["State"], cluster["Status"]["State"]
+            text = f"{running.cluster} is {_said(cluster_state)}, the step {_said(state)}"
+            elapsed = _elapsed_text(step.get("Timeline", {}).get("CreationDateTime"))
+            if text != seen:
+                progress.notice(f"{text} ({elapsed})")
+                seen = text
+            progress.detail(f"{text} ({elapsed})")
+            if state not in ("PENDING", "RUNNING", "CANCEL_PENDING") or cluster_state in _ENDING[1:]:
+                ran = state in ("COMPLETED", "FAILED")
+                return Ended(ran, state == "COMPLETED", _reason(step, cluster["Status"]), cluster.get("LogUri", ""))
+            time.sleep(self._poll_every_s)
+
+    def await_end(self, cluster: str, timeout_s: float, progress: Progress) -> None:
+        """Sees the cluster end; ends it if it hasn't begun to by itself in time."""
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            with _explained(f"look at {cluster}"):
+                state = self._emr.describe_cluster(ClusterId=cluster)["Cluster"]["Status"]["State"]
+            if state in _ENDING:
+                return
+            if time.monotonic() > deadline_s:
+                progress.notice(f"{cluster} is still {_said(state)} after its step: ending it")
+                with _explained(f"end {cluster}"):
+                    self._emr.terminate_job_flows(JobFlowIds=[cluster])
+                return
+            progress.detail(f"{cluster} is {_said(state)}: waiting for its end")
+            time.sleep(self._poll_every_s)
+
+
+def cluster_request(target: EmrTarget, step: SparkStep, log_uri: str) -> dict[str, Any]:
+    """RunJobFlow's arguments for a cluster that lives as long as its one step."""
+    groups = [{"InstanceRole": "MASTER", "InstanceType": target.instance_type, "InstanceCount": 1}]
+    if target.instances > 1:
+        groups.append(
+            {"InstanceRole": "CORE", "InstanceType": target.instance_type, "InstanceCount": target.instances - 1}
+        )
+    return {
+        "Name": step.name,
+        "ReleaseLabel": target.release,
+        "LogUri": log_uri,
+        "ServiceRole": target.service_role,
+        "JobFlowRole": target.instance_profile,
+        "Applications": [{"Name": "Spark"}],
+        "Instances": {
+            "InstanceGroups": groups,
+            "Ec2SubnetId": target.subnet,
+            "EmrManagedMasterSecurityGroup": target.master_security_group,
+            "EmrManagedSlaveSecurityGroup": target.slave_security_group,
+            "ServiceAccessSecurityGroup": target.service_access_security_group,
+            "KeepJobFlowAliveWhenNoSteps": False,
+            "TerminationProtected": False,
+        },
+        "AutoTerminationPolicy": {"IdleTimeout": IDLE_TIMEOUT_S},
+        "VisibleToAllUsers": True,
+        "Tags": [{"Key": key, "Value": value} for key, value in sorted(target.tags.items())],
+        "Steps": [step.request(on_failure="TERMINATE_CLUSTER")],
+    }
+
+
+def _reason(step: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
+    """AWS's own words, the most telling first; empty if it had none."""
+    words = [
+        step.get("FailureDetails", {}).get("Message"),
+        step.get("StateChangeReason", {}).get("Message"),
+        cluster.get("StateChangeReason", {}).get("Message"),
+    ]
+    return "; ".join(dict.fromkeys(word for word in words if word))
+
+
+def _said(state: str) -> str:
+    return state.lower().replace("_", " ")
+
+
+def _elapsed_text(since: datetime | None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> str:
+    whole = max(0, int((now() - since).total_seconds())) if since else 0
+    return f"{whole // 60}:{whole % 60:02d} since it was submitted"
+
+
+@contextmanager
+def _explained(action: str) -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        raise SameboxError(
+            f"can't {action}: {error}",
+            next_step="Is the stack up, and do your credentials allow elasticmapreduce:* and iam:PassRole on its roles?",
+        ) from None
+    except BotoCoreError as error:
+        raise SameboxError(
+            f"can't {action}: {error}",
+            next_step="What has been started goes on: the same command finds it again.",
+        ) from None

@@ -1,0 +1,90 @@
+"""Where the report runs on AWS, as the stack says it. Data only: it calls nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from provisioning.document import build
+from provisioning.errors import InvalidInput
+
+# Spark 3.5.6 and Python 3.11: what requirements.lock has, and what the job's tests run on
+RELEASE = "emr-7.13.0"
+_EMR_TAG = {"for-use-with-amazon-emr-managed-policies": "true"}  # EMR's managed policy acts on nothing that lacks it
+_GRAVITON = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.")
+
+
+@dataclass(frozen=True)
+class EmrTarget:
+    """A place for the report: bucket, network, roles and size of the cluster that is started for it."""
+
+    region: str
+    bucket: str
+    service_role: str
+    instance_profile: str
+    subnet: str
+    master_security_group: str
+    slave_security_group: str
+    service_access_security_group: str
+    release: str
+    instance_type: str
+    instances: int
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """The stack's output `emr`."""
+
+    service_role: str
+    instance_profile: str
+    subnet: str
+    master_security_group: str
+    slave_security_group: str
+    service_access_security_group: str
+    release: str
+    instance_type: str
+    instances: int
+
+
+def emr_target(outputs: Mapping[str, Any], *, where: str) -> EmrTarget:
+    """From what `pulumi stack output --json` prints. Raises InvalidInput naming what is missing or can't run the report."""
+    missing = [name for name in ("region", "resultsBucket", "emr", "inventory") if not outputs.get(name)]
+    if missing:
+        raise InvalidInput(
+            f"{where}: lacks {', '.join(missing)}.",
+            next_step="Select the stack of the testbed (`pulumi stack select`) and let `pulumi up` finish.",
+        )
+    cluster = build(_Cluster, dict(outputs["emr"]), where=f"{where}: emr")
+    if cluster.release != RELEASE:
+        raise InvalidInput(
+            f"{where}: emr.release is {cluster.release}; the report is tested with {RELEASE} and nothing else."
+        )
+    if _GRAVITON.match(cluster.instance_type):
+        raise InvalidInput(
+            f"{where}: emr.instance_type {cluster.instance_type} has ARM processors; the report's packages are for x86-64.",
+            next_step="pulumi config set samebox:reportInstanceType m5.xlarge, then pulumi up.",
+        )
+    if cluster.instances < 1:
+        raise InvalidInput(f"{where}: emr.instances is {cluster.instances}; at least 1 is needed.")
+    return EmrTarget(
+        region=str(outputs["region"]),
+        bucket=str(outputs["resultsBucket"]),
+        **vars(cluster),
+        tags=_tags(outputs),
+    )
+
+
+def _tags(outputs: Mapping[str, Any]) -> dict[str, str]:
+    """The tags by which a sweep finds what belongs to the campaign."""
+    exported = outputs["inventory"]
+    inventory = json.loads(exported) if isinstance(exported, str) else exported
+    known = {
+        "campaign": inventory.get("testbed", {}).get("name"),
+        "expires": inventory.get("expires"),
+        "owner": outputs.get("owner"),
+    }
+    return {"project": "samebox", **_EMR_TAG, **{key: str(value) for key, value in known.items() if value}}

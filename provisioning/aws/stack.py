@@ -1,0 +1,212 @@
+"""A Pulumi stack: its config, its plan, its changes, its outputs. The one door to the `pulumi` command.
+
+It is run as the operator would type it, in the project's folder, with the operator's login, backend and credentials. It decides
+nothing about hosts (testbed.py does) and prints nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from provisioning.aws.events import Change, EventLog
+from provisioning.aws.failures import StackFailed, explain
+from provisioning.aws.pulumi_command import Ended, InstalledPulumi, PulumiCommand
+from provisioning.document import build
+from provisioning.errors import InvalidInput, SameboxError
+from provisioning.inventory import INVENTORY_SCHEMA, Inventory
+
+PROJECT = "samebox"
+PROJECT_FILE = "Pulumi.yaml"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9._-]+){0,2}")
+Follow = Callable[[str], None]
+
+
+class ChangeFailed(StackFailed):
+    """A change of a stack ended half-way; `finished` is what was done of it."""
+
+    def __init__(self, failure: StackFailed, finished: tuple[Change, ...]) -> None:
+        super().__init__(failure.kind, str(failure), next_step=failure.next_step)
+        self.finished = finished
+
+
+class ChangeInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a change of a stack, after pulumi has finished what it had begun; `finished` is what was done of it."""
+
+    def __init__(self, finished: tuple[Change, ...]) -> None:
+        super().__init__()
+        self.finished = finished
+
+
+class Stack:
+    """One stack of the project in `directory`. Every method may raise StackFailed and MissingRequirement."""
+
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        *,
+        command: PulumiCommand | None = None,
+        notice: Follow = lambda _: None,
+    ) -> None:
+        if not NAME.fullmatch(name):
+            raise InvalidInput(f"--stack {name}: not a stack's name.", next_step="`pulumi stack ls` names them.")
+        self.name = name
+        self._directory = directory
+        self._command: PulumiCommand = command or InstalledPulumi(directory, notice)
+
+    @property
+    def config_file(self) -> Path:
+        """Where the stack's config is committed."""
+        return self._directory / f"Pulumi.{self.name.rsplit('/', 1)[-1]}.yaml"
+
+    def require_config(self) -> None:
+        """Raises InvalidInput naming the stacks that have a config file, if this one has none."""
+        if not self.config_file.is_file():
+            known = sorted(file.name.split(".")[1] for file in self._directory.glob("Pulumi.*.yaml"))
+            raise InvalidInput(
+                f"--stack {self.name}: no such file: {self.config_file.name}.",
+                next_step=f"Stacks with a config file: {', '.join(known) or 'none'}.",
+            )
+
+    def resource_count(self) -> int | None:
+        """How many resources the stack holds now; None if the backend doesn't know the stack."""
+        for entry in self._json("stack ls", ["--json"], named=False):
+            if str(entry["name"]).rsplit("/", 1)[-1] == self.name.rsplit("/", 1)[-1]:
+                return int(entry.get("resourceCount") or 0)
+        return None
+
+    def init(self) -> None:
+        """Makes the stack known to the backend, empty. It doesn't become the selected one."""
+        self._text("stack init", ["--no-select", self.name], named=False)
+
+    def config(self) -> dict[str, Any]:
+        """The project's own keys of the stack's config, without their namespace. A secret is there, with the value None."""
+        values: dict[str, Any] = {}
+        for key, entry in self._json("config", ["--json"]).items():
+            namespace, _, name = key.partition(":")
+            if namespace == PROJECT:
+                shown = entry["objectValue"] if "objectValue" in entry else entry.get("value")
+                values[name] = None if entry.get("secret") else shown
+        return values
+
+    def set_config(self, path: str, value: str | int) -> None:
+        """Sets one value in the stack's config file; `path` is a key, or key.key within a table."""
+        self._text("config set", ["--path", "--plaintext", "--", path, str(value)])
+
+    def set_secret(self, key: str, value: str) -> None:
+        """Sets one value encrypted. It is handed over by standard input: no process list shows it."""
+        self._text("config set", ["--secret", key], stdin=value)
+
+    def outputs(self) -> dict[str, Any]:
+        """What the program exported when it last ran whole; empty before that and after a destroy."""
+        outputs: dict[str, Any] = self._json("stack output", ["--json"])
+        return outputs
+
+    def inventory(self) -> Inventory | None:
+        """The inventory among the outputs, as they were exported; None if nothing is up. It asks no host."""
+        try:
+            exported = self.outputs().get("inventory")
+        except StackFailed as failure:
+            if failure.kind == "no stack" and self.config_file.is_file():
+                return None
+            raise
+        if exported is None:
+            return None
+        where = f"stack {self.name}, output inventory"
+        document = _decoded(exported, where)
+        if document.get("schema") != INVENTORY_SCHEMA:
+            raise InvalidInput(f"{where}: schema is {document.get('schema')!r}, this samebox reads {INVENTORY_SCHEMA}.")
+        return build(Inventory, document, where=where)
+
+    def resource_ids(self) -> frozenset[str]:
+        """What the state calls everything that the stack has made: ids in the cloud. Empty if nothing is up."""
+        exported = self._json("stack export", [])
+        resources = (exported.get("deployment") or {}).get("resources") or []
+        return frozenset(str(resource["id"]) for resource in resources if resource.get("id"))
+
+    def preview(self, on_line: Follow, *, refresh: bool = False) -> tuple[Change, ...]:
+        """What `up` would change. Changes nothing."""
+        return self._follow("preview", ["--json", *_refresh(refresh)], on_line).planned
+
+    def up(self, on_line: Follow, *, refresh: bool = False) -> tuple[Change, ...]:
+        """Makes the world as the program and the config say. Raises ChangeFailed, ChangeInterrupted with what was done.
+
+        `refresh` looks first at what is really there, so that hosts lost meanwhile are made anew.
+        """
+        return self._change("up", ["--yes", "--skip-preview", "--json", *_refresh(refresh)], on_line)
+
+    def destroy(self, on_line: Follow) -> tuple[Change, ...]:
+        """Takes everything away but what the program retains (the results bucket). Raises ChangeFailed, ChangeInterrupted."""
+        return self._change("destroy", ["--yes", "--skip-preview", "--json"], on_line)
+
+    def _change(self, command: str, options: Sequence[str], on_line: Follow) -> tuple[Change, ...]:
+        log = EventLog(on_line)
+        ended = self._run(command, options, log.take)
+        if ended.interrupted:
+            raise ChangeInterrupted(log.finished)
+        if ended.exit_status != 0:
+            raise ChangeFailed(self._explained(command, log.evidence, ended), log.finished)
+        return log.finished
+
+    def _follow(self, command: str, options: Sequence[str], on_line: Follow) -> EventLog:
+        log = EventLog(on_line)
+        self._require_success(command, self._run(command, options, log.take), log.evidence)
+        return log
+
+    def _json(self, command: str, options: Sequence[str], *, named: bool = True) -> Any:
+        text = self._text(command, options, named=named)
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError:
+            raise SameboxError(f"pulumi {command} printed no JSON but: {text[:400]}") from None
+
+    def _text(self, command: str, options: Sequence[str], *, named: bool = True, stdin: str = "") -> str:
+        lines: list[str] = []
+        ended = self._run(command, options, lines.append, named=named, stdin=stdin)
+        self._require_success(command, ended, [])
+        return "\n".join(lines)
+
+    def _run(
+        self, command: str, options: Sequence[str], on_line: Follow, *, named: bool = True, stdin: str = ""
+    ) -> Ended:
+        stack = ["--stack", self.name] if named else []
+        return self._command.run([*command.split(), "--non-interactive", *stack, *options], on_line, stdin=stdin)
+
+    def _require_success(self, command: str, ended: Ended, evidence: Sequence[str]) -> None:
+        if ended.interrupted:
+            raise KeyboardInterrupt
+        if ended.exit_status != 0:
+            raise self._explained(command, evidence, ended)
+
+    def _explained(self, command: str, evidence: Sequence[str], ended: Ended) -> StackFailed:
+        said = [*evidence, ended.stderr]
+        if not any(said):
+            said = [f"exit {ended.exit_status}"]
+        return explain(f"pulumi {command} of stack {self.name}", self.name, said)
+
+
+def _refresh(refresh: bool) -> list[str]:
+    return ["--refresh"] if refresh else []
+
+
+def _decoded(exported: Any, where: str) -> dict[str, Any]:
+    """An export is a table, or the same as JSON text."""
+    try:
+        document = json.loads(exported) if isinstance(exported, str) else exported
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"{where}: not JSON: {error}") from None
+    if not isinstance(document, Mapping):
+        raise InvalidInput(f"{where}: expected a table of keys at the top.")
+    return dict(document)
+
+
+def project_directory(here: Path, checkout: Path) -> Path:
+    """Where to run pulumi: `here` if it holds a copy of this project, else the checkout."""
+    own = here / PROJECT_FILE
+    if own.is_file() and re.search(rf"^name:\s*{PROJECT}\s*$", own.read_text(), re.MULTILINE):
+        return here
+    return checkout

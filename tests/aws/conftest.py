@@ -1,0 +1,68 @@
+"""A local cloud with what a stack makes for the report: bucket, private network, roles. And results to report on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+
+from bench.results import Results
+from provisioning.aws.emr_target import RELEASE, EmrTarget
+from tests.analysis.synthetic_results import Plan, Shape, write_results
+from tests.infra.double.cloud import Cloud, local_cloud
+from tests.infra.double.cluster_machine import s3_libraries
+
+BUCKET = "samebox-results-demo"
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """A cloud whose EMR executes; every AWS client of this process speaks to it."""
+    s3_libraries()  # the first time that is a download, which no step should wait for
+    with pytest.MonkeyPatch.context() as patched, local_cloud(tmp_path_factory.mktemp("cloud"), hosts=False) as started:
+        for name, value in started.environment.items():
+            patched.setenv(name, value)
+        yield started
+
+
+@pytest.fixture(scope="module")
+def target(cloud: Cloud) -> EmrTarget:
+    """What the stack's outputs would say."""
+    opened = boto3.session.Session(region_name=cloud.region)
+    opened.client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    ec2, iam = opened.client("ec2"), opened.client("iam")
+    vpc = ec2.create_vpc(CidrBlock="10.20.0.0/16")["Vpc"]["VpcId"]
+    groups = [
+        ec2.create_security_group(GroupName=name, Description=name, VpcId=vpc)["GroupId"]
+        for name in ("primary", "core", "service")
+    ]
+    for role in ("samebox-report-service", "samebox-report-machine"):
+        iam.create_role(RoleName=role, AssumeRolePolicyDocument="{}")
+    iam.create_instance_profile(InstanceProfileName="samebox-report-machine")
+    return EmrTarget(
+        region=cloud.region,
+        bucket=BUCKET,
+        service_role="samebox-report-service",
+        instance_profile="samebox-report-machine",
+        subnet=ec2.create_subnet(VpcId=vpc, CidrBlock="10.20.2.0/24")["Subnet"]["SubnetId"],
+        master_security_group=groups[0],
+        slave_security_group=groups[1],
+        service_access_security_group=groups[2],
+        release=RELEASE,
+        instance_type="m5.xlarge",
+        instances=2,
+        tags={"project": "samebox", "campaign": "demo", "owner": "tester", "expires": "2026-11-21T20:00:00Z"},
+    )
+
+
+@pytest.fixture
+def results(tmp_path: Path, request: pytest.FixtureRequest) -> Results:
+    """A small campaign's results, another campaign for each test: none finds another's report."""
+    plans = [
+        Plan("b01-1-pulsar-l1-steady", 1, 1, "pulsar"),
+        Plan("b01-2-kafka-l1-steady", 1, 2, "kafka", lost=((0, 90),)),
+    ]
+    name = request.function.__name__.replace("_", "-")
+    return Results(write_results(tmp_path / "results" / "demo", plans, Shape(rate_per_s=50), campaign=name))

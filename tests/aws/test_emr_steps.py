@@ -1,0 +1,383 @@
+"""The report on EMR, end to end: upload, cluster, spark-submit, S3 in and out, download. The double executes; nothing is made up.
+
+What it can't show: YARN's limits, containers on several machines, IAM's refusals, what a real release has installed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from bench.checkout import CHECKOUT
+from bench.report import Verdicts, make_report
+from bench.report_on_emr import make_report_on_emr, remote_name
+from bench.results import Results
+from provisioning.aws.emr_target import RELEASE, EmrTarget
+from provisioning.aws.report_job import Timing
+from provisioning.errors import SameboxError
+from provisioning.software.maven import user_cache
+from tests.infra.double.cloud import Cloud
+
+pytestmark = pytest.mark.integration
+QUICK = Timing(poll_every_s=0.3, logs_within_s=30.0, cluster_ends_within_s=30.0)
+TRIAL = "b01-2-kafka-l1-steady"
+
+
+class Heard:
+    """Keeps what it is told; `event` is set when a notice holds `awaited`."""
+
+    def __init__(self, awaited: str = "") -> None:
+        self.notices: list[str] = []
+        self.event = threading.Event()
+        self._awaited = awaited
+
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
+        if self._awaited and self._awaited in text:
+            self.event.set()
+
+    def detail(self, text: str) -> None:
+        del text
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.notices)
+
+
+def make(
+    results: Results, target: EmrTarget, tmp_path: Path, *, cluster: str | None = None, heard: Heard | None = None
+) -> Verdicts:
+    """The report of `results`, on EMR."""
+    return make_report_on_emr(
+        results,
+        CHECKOUT,
+        target,
+        cluster=cluster,
+        scratch=tmp_path / "scratch",
+        cache_dir=user_cache(),
+        progress=heard or Heard(),
+        timing=QUICK,
+    )
+
+
+def clusters(cloud: Cloud, results: Results) -> list[dict[str, Any]]:
+    """The clusters that were ever started for these results, described."""
+    emr = boto3.client("emr", region_name=cloud.region)
+    mine = [one["Id"] for one in emr.list_clusters()["Clusters"] if remote_name(results) in one["Name"]]
+    return [dict(emr.describe_cluster(ClusterId=cluster)["Cluster"]) for cluster in mine]
+
+
+def keys(bucket: str, prefix: str) -> set[str]:
+    """What lies below a prefix."""
+    pages = boto3.client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+    return {found["Key"] for page in pages for found in page.get("Contents", [])}
+
+
+def test_report_from_results_to_report(cloud: Cloud, target: EmrTarget, results: Results, tmp_path: Path) -> None:
+    """Uploaded, computed from s3:// to s3://, fetched; the cluster was tagged and has ended, and so have its machines."""
+    heard = Heard()
+    verdicts = make(results, target, tmp_path, heard=heard)
+    assert verdicts.not_met == (f"{TRIAL}: no-loss: {_sentence(results, 'no-loss')}",)
+    assert {"index.html", "checks.json", "report.json", "summary.parquet", "_SUCCESS"} <= {
+        file.name for file in results.report_dir.iterdir()
+    }
+    assert list((results.report_dir / "data").glob("time-*.csv"))
+    [cluster] = clusters(cloud, results)
+    assert cluster["Status"]["State"] in ("TERMINATING", "TERMINATED")
+    assert {tag["Key"]: tag["Value"] for tag in cluster["Tags"]} == dict(target.tags)
+    assert "the step running" in heard.text and "the step completed" in heard.text
+    machines = boto3.client("ec2", region_name=cloud.region).describe_instances(
+        Filters=[{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+    )
+    assert machines["Reservations"] == []
+
+
+def _sentence(results: Results, check: str) -> str:
+    checks = json.loads(results.checks_file.read_text())
+    return str(next(one["sentence"] for one in checks if (one["trial"], one["check"]) == (TRIAL, check)))
+
+
+@pytest.mark.infra
+def test_it_is_the_report_that_this_machine_makes(target: EmrTarget, results: Results, tmp_path: Path) -> None:
+    """The same job from the same records: the same numbers and verdicts."""
+    make(results, target, tmp_path)
+    kept = results.report_dir.rename(tmp_path / "from-emr")
+    make_report(results, CHECKOUT, master="local[2]", scratch=tmp_path / "scratch", on_line=lambda _: None)
+    for name in ("checks.json", "summary.csv"):
+        assert (kept / name).read_text() == (results.report_dir / name).read_text(), name
+
+
+@pytest.mark.infra
+def test_typed_twice_it_is_paid_once(cloud: Cloud, target: EmrTarget, results: Results, tmp_path: Path) -> None:
+    """The second time the report is only fetched; after a change of the results it is made anew, and no record is sent again."""
+    make(results, target, tmp_path)
+    first = results.checks_file.read_bytes()
+    heard = Heard()
+    make(results, target, tmp_path, heard=heard)
+    assert results.checks_file.read_bytes() == first
+    assert len(clusters(cloud, results)) == 1
+    assert "already" in heard.text and "uploading" not in heard.text
+
+    manifest = json.loads(results.manifest_file.read_text())
+    results.manifest_file.write_text(json.dumps({**manifest, "question": "Another?"}))
+    again = Heard()
+    make(results, target, tmp_path, heard=again)
+    assert len(clusters(cloud, results)) == 2
+    assert "uploading records" not in again.text and "uploading Python packages" not in again.text
+    assert "Another?" in results.report_file.read_text()
+
+
+@pytest.mark.infra
+def test_while_it_runs_a_second_command_follows_the_first(
+    cloud: Cloud, target: EmrTarget, results: Results, tmp_path: Path
+) -> None:
+    """Both get the report, one cluster is paid."""
+    heard, errors = Heard("is running"), list[BaseException]()
+
+    def first() -> None:
+        try:
+            make(results, target, tmp_path / "first", heard=heard)
+        except BaseException as error:
+            errors.append(error)
+
+    copy = Results(tmp_path / "copy" / "demo")
+    subprocess.run(["cp", "-r", str(results.root), str(_made(copy.root.parent))], check=True)
+    thread = threading.Thread(target=first)
+    thread.start()
+    try:
+        assert heard.event.wait(120), heard.text
+        second = Heard()
+        make(copy, target, tmp_path / "second", heard=second)
+    finally:
+        thread.join(300)
+    assert not errors
+    assert "on its way already" in second.text
+    assert len(clusters(cloud, results)) == 1
+    assert copy.checks_file.read_bytes() == results.checks_file.read_bytes()
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def given_cluster(cloud: Cloud, target: EmrTarget) -> Iterator[str]:
+    """A cluster of the operator's own, which waits for steps."""
+    emr = boto3.client("emr", region_name=cloud.region)
+    request: Any = {
+        "Name": "ours",
+        "ReleaseLabel": RELEASE,
+        "ServiceRole": target.service_role,
+        "JobFlowRole": target.instance_profile,
+        "LogUri": f"s3://{target.bucket}/other-logs/",
+        "Instances": {
+            "KeepJobFlowAliveWhenNoSteps": True,
+            "Ec2SubnetId": target.subnet,
+            "EmrManagedMasterSecurityGroup": target.master_security_group,
+            "EmrManagedSlaveSecurityGroup": target.slave_security_group,
+        },
+    }
+    cluster = emr.run_job_flow(**request)["JobFlowId"]
+    yield cluster
+    emr.terminate_job_flows(JobFlowIds=[cluster])
+
+
+@pytest.mark.infra
+def test_a_given_cluster_is_used_and_left(
+    cloud: Cloud, target: EmrTarget, results: Results, tmp_path: Path, given_cluster: str
+) -> None:
+    """It runs the step, none is started, it waits for more; a failed step doesn't end it either."""
+    make(results, target, tmp_path, cluster=given_cluster)
+    assert clusters(cloud, results) == []
+    emr = boto3.client("emr", region_name=cloud.region)
+    assert emr.describe_cluster(ClusterId=given_cluster)["Cluster"]["Status"]["State"] in ("RUNNING", "WAITING")
+    _break_a_record(results)
+    with pytest.raises(SameboxError, match="not a readable Parquet file"):
+        make(results, target, tmp_path, cluster=given_cluster)
+    assert emr.describe_cluster(ClusterId=given_cluster)["Cluster"]["Status"]["State"] in ("RUNNING", "WAITING")
+
+
+def _break_a_record(results: Results) -> None:
+    record = next(results.trial_dir(TRIAL).glob("produced/*.parquet"))
+    record.write_bytes(record.read_bytes()[:-9])
+
+
+@pytest.mark.infra
+def test_a_job_that_fails_says_why(cloud: Cloud, target: EmrTarget, results: Results, tmp_path: Path) -> None:
+    """The job's own words, from the driver's log; where the rest is; an earlier report stays; the cluster has ended."""
+    _break_a_record(results)
+    results.report_dir.mkdir()
+    results.report_file.write_text("an earlier report")
+    with pytest.raises(SameboxError) as failed:
+        make(results, target, tmp_path)
+    assert "not a readable Parquet file" in str(failed.value)
+    assert f"{TRIAL}/produced/" in str(failed.value)
+    assert "Traceback" not in str(failed.value)
+    assert "logs/emr/" in failed.value.next_step
+    assert results.report_file.read_text() == "an earlier report"
+    [cluster] = clusters(cloud, results)
+    assert cluster["Status"]["State"] in ("TERMINATING", "TERMINATED", "TERMINATED_WITH_ERRORS")
+    # what failed isn't taken for what is on its way
+    with pytest.raises(SameboxError):
+        make(results, target, tmp_path)
+    assert len(clusters(cloud, results)) == 2
+
+
+@pytest.mark.infra
+def test_without_its_packages_the_job_fails(
+    target: EmrTarget, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster's Python has none of them, so nothing of this machine's can have leaked in."""
+    from provisioning.aws.emr import SparkStep
+
+    full = SparkStep.command.fget  # type: ignore[attr-defined]
+
+    def without_archive(self: SparkStep) -> list[str]:
+        words: list[str] = full(self)
+        at = words.index("--archives")
+        return words[:at] + words[at + 2 :]
+
+    monkeypatch.setattr(SparkStep, "command", property(without_archive))
+    with pytest.raises(SameboxError, match="No module named"):
+        make(results, target, tmp_path)
+
+
+@pytest.mark.infra
+def test_executors_need_the_packages_too(
+    target: EmrTarget, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the driver is given, no executor inherits."""
+    from provisioning.aws.emr import SparkStep
+
+    full = SparkStep.command.fget  # type: ignore[attr-defined]
+    monkeypatch.setattr(
+        SparkStep,
+        "command",
+        property(
+            lambda self: [
+                word.replace("spark.executorEnv.PYTHONPATH", "spark.executorEnv.OTHER") for word in full(self)
+            ]
+        ),
+    )
+    with pytest.raises(SameboxError, match="failed on") as failed:
+        make(results, target, tmp_path)
+    assert "must be installed" in str(failed.value) or "No module named" in str(failed.value)
+
+
+@pytest.mark.infra
+def test_an_archive_that_is_gone_fails_the_step(
+    target: EmrTarget, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """spark-submit's own words are shown when there is no driver yet."""
+    from provisioning.aws.emr import SparkStep
+
+    full = SparkStep.command.fget  # type: ignore[attr-defined]
+    monkeypatch.setattr(
+        SparkStep,
+        "command",
+        property(lambda self: [word.replace("/code/libraries-", "/code/gone-") for word in full(self)]),
+    )
+    with pytest.raises(SameboxError, match=r"FileNotFoundException.*gone-"):
+        make(results, target, tmp_path)
+
+
+@pytest.mark.infra
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"instance_profile": "nobody"}, "Invalid InstanceProfile: nobody"),
+        ({"subnet": "subnet-0123456789abcdef0"}, "subnet-0123456789abcdef0"),
+    ],
+)
+def test_a_cluster_that_cannot_start_says_why(
+    target: EmrTarget, results: Results, tmp_path: Path, wrong: dict[str, str], named: str
+) -> None:
+    """In EMR's words, without waiting for logs that can't come."""
+    with pytest.raises(SameboxError, match=named):
+        make(results, replace(target, **wrong), tmp_path)  # type: ignore[arg-type]
+
+
+def outputs(target: EmrTarget, folder: Path) -> Path:
+    """The target as `pulumi stack output --json` prints it."""
+    file = folder / "outputs.json"
+    names = ("service_role", "instance_profile", "subnet", "master_security_group", "slave_security_group")
+    names += ("service_access_security_group", "release", "instance_type", "instances")
+    document = {
+        "region": target.region,
+        "resultsBucket": target.bucket,
+        "emr": {name: getattr(target, name) for name in names},
+        "inventory": {
+            "schema": 1,
+            "testbed": {"kind": "aws", "name": "demo"},
+            "expires": "2026-11-21T20:00:00Z",
+            "hosts": [],
+        },
+    }
+    file.write_text(json.dumps(document))
+    return file
+
+
+@pytest.mark.infra
+def test_interrupted_the_step_goes_on_and_the_same_command_comes_back(
+    cloud: Cloud, target: EmrTarget, results: Results, tmp_path: Path
+) -> None:
+    """Ctrl-C says what goes on and how to end it; typed again, the command brings the report, and one cluster is paid."""
+    samebox = str(Path(sys.executable).with_name("samebox"))
+    command = [
+        samebox,
+        "report",
+        str(results.root),
+        "--on",
+        "emr",
+        "--outputs",
+        str(outputs(target, tmp_path)),
+        "--plain",
+    ]
+    environment = {**os.environ, "SAMEBOX_HOME": str(tmp_path), "COLUMNS": "400"}
+    with subprocess.Popen(
+        command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        heard = []
+        for line in process.stderr:
+            heard.append(line)
+            if "is running" in line:
+                process.send_signal(signal.SIGINT)
+                break
+        _, rest = process.communicate(timeout=60)
+    assert process.returncode == 130, "".join(heard) + rest
+    [cluster] = clusters(cloud, results)
+    assert f"{cluster['Id']} goes on and ends by itself" in rest
+    assert f"terminate-clusters --region {cloud.region} --cluster-ids {cluster['Id']}" in rest
+    assert "Traceback" not in rest
+
+    again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert again.returncode == 0, again.stderr
+    assert "Report: " in again.stdout
+    assert len(clusters(cloud, results)) == 1
+    assert results.report_file.is_file()
+
+
+@pytest.mark.infra
+def test_the_bucket_holds_results_and_reports_apart(target: EmrTarget, results: Results, tmp_path: Path) -> None:
+    """Results as docs/records.md has them; code, logs and reports beside; nothing half-written stays."""
+    make(results, target, tmp_path)
+    name = remote_name(results)
+    found = keys(target.bucket, f"results/{name}/")
+    local = {str(file.relative_to(results.root)) for file in results.root.rglob("*") if file.is_file()}
+    assert {key.removeprefix(f"results/{name}/") for key in found} == {
+        file for file in local if not file.startswith("report/")
+    }
+    assert not [key for key in keys(target.bucket, f"reports/{name}/") if ".writing" in key]

@@ -1,0 +1,67 @@
+"""RunInstances as EC2 does it where moto differs: client tokens, placement groups, and refusals that a test asks for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from moto.core.responses import ActionResult
+from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.responses import EC2Response
+
+from tests.infra.double.cloud import LAUNCHING, injected
+from tests.infra.double.placement_groups import require_group
+
+HOST_TAG = "host"
+_lock = threading.Lock()
+_moto_run_instances = EC2Response.run_instances
+
+
+def install(state_dir: Path, launched: Callable[[Any], None] | None) -> None:
+    """Puts this RunInstances in the place of moto's. `launched` is told of every new instance before the caller is."""
+
+    def run_instances(self: Any) -> ActionResult:
+        group = self._get_param("Placement.GroupName")
+        if group:
+            require_group(self.ec2_backend, group)
+        _apply_faults(state_dir, self._parse_tag_specification().get("instance", {}).get(HOST_TAG, ""))
+        with _lock:  # moto's models aren't made for calls at the same time
+            token, launches = self._get_param("ClientToken"), self.ec2_backend.__dict__.setdefault("launches", {})
+            if token in launches:
+                repeated: ActionResult = launches[token]
+                return repeated
+            result = _moto_run_instances(self)
+            reservation: Any = result.result
+            for instance in reservation.instances:
+                instance.placement.group_name = group or ""
+            if token:
+                launches[token] = result
+        if launched:
+            for instance in reservation.instances:
+                launched(instance)
+        return result
+
+    EC2Response.run_instances = run_instances  # type: ignore[method-assign]
+
+
+def _apply_faults(state_dir: Path, host: str) -> None:
+    faults = injected(state_dir)
+    delay_s = faults.launch_delay_s.get(host, 0.0)
+    if delay_s:
+        (state_dir / f"{host}{LAUNCHING}").touch()
+        time.sleep(delay_s)
+    if host in faults.no_capacity:
+        raise EC2ClientError(
+            "InsufficientInstanceCapacity",
+            "We currently do not have sufficient capacity in the Availability Zone you requested. Our system will be "
+            "working on provisioning additional capacity.",
+        )
+    if host in faults.quota_exceeded:
+        raise EC2ClientError(
+            "VcpuLimitExceeded",
+            "You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket "
+            "that the specified instance type belongs to.",
+        )

@@ -1,0 +1,38 @@
+"""Lookups of the provider double: what a program asks AWS for without making anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tests.infra.double.kinds import Aws
+from tests.infra.double.values import Properties
+
+
+def _get_ami(aws: Aws, arguments: Properties) -> Properties:
+    filters = [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
+    images = aws.ec2.describe_images(Filters=filters, Owners=arguments.get("owners") or [])["Images"]
+    if not images:
+        raise LookupError("Your query returned no results. Please change your search criteria and try again.")
+    if len(images) > 1 and not arguments.get("mostRecent"):
+        raise LookupError("Your query returned more than one result. Please try a more specific search criteria.")
+    image = max(images, key=lambda each: str(each["CreationDate"]))
+    same_name = (
+        "Architecture CreationDate Description Hypervisor ImageId ImageLocation ImageType Name OwnerId PlatformDetails "
+        "RootDeviceName RootDeviceType SriovNetSupport State VirtualizationType"
+    )
+    found = {name[0].lower() + name[1:]: image.get(name, "") for name in same_name.split()}
+    return {
+        **arguments,
+        **found,
+        "id": image["ImageId"],
+        "arn": f"arn:aws:ec2:{aws.region}::image/{image['ImageId']}",
+        "public": bool(image.get("Public")),
+        "region": aws.region,
+        "tags": {tag["Key"]: tag["Value"] for tag in image.get("Tags", [])},
+        "blockDeviceMappings": [],
+        "productCodes": [],
+        "stateReason": {},
+    }
+
+
+LOOKUPS: Mapping[str, Callable[[Aws, Properties], Properties]] = {"aws:ec2/getAmi:getAmi": _get_ami}

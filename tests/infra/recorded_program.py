@@ -1,0 +1,194 @@
+"""The unchanged Pulumi program with the engine replaced by a recorder: what it registers, options included. Nothing is created.
+
+Imported by tests (`record`), and run by them as a process of its own, as the engine runs a program: in infra/, the project not on
+Python's path, warnings not errors. The mocks of the SDK check no property; the strict provider double does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi.runtime
+import pulumi.runtime.mocks as mocks
+import yaml  # type: ignore[import-untyped]  # ships no types
+from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]  # ships no types
+from pulumi.runtime import run_in_stack
+from pulumi.runtime.settings import set_root_resource
+
+ROOT = Path(__file__).resolve().parents[2]
+SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d"
+OPTIONS = ("ignoreChanges", "replacementTrigger", "retainOnDelete", "protect", "deleteBeforeReplace", "customTimeouts")
+SEED = "5a" * 32
+
+
+@dataclass(frozen=True)
+class Registered:
+    """One resource as the program registered it: raw inputs (secrets still wrapped), and the options it was given."""
+
+    type: str
+    name: str
+    inputs: Mapping[str, Any]
+    options: Mapping[str, Any]
+    provider: str
+    dependencies: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A whole run: what was registered, the stack's outputs, or the one message by which the program refused."""
+
+    resources: tuple[Registered, ...]
+    outputs: Mapping[str, Any]
+    error: str
+
+    def of_type(self, kind: str) -> dict[str, Registered]:
+        """Resources by logical name, of the type that ends so ("ec2/instance:Instance")."""
+        return {each.name: each for each in self.resources if each.type.endswith(kind)}
+
+
+def preset(stack: str, folder: Path, **changes: Any) -> dict[str, Any]:
+    """A committed preset's config with what an operator adds to it, and `changes` (None removes a key)."""
+    config = {
+        key.removeprefix("samebox:"): value
+        for key, value in yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"].items()
+    }
+    key = folder / "operator_key"
+    key.write_text("a private key\n")
+    Path(f"{key}.pub").write_text("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPublic operator\n")
+    now = datetime.now(UTC)
+    config |= {
+        "owner": "tester",
+        "operatorCidr": "203.0.113.7/32",
+        "identityFile": str(key),
+        "created": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        "expires": f"{now + timedelta(hours=8):%Y-%m-%dT%H:%M:%SZ}",
+        "hostKeySeed": SEED,
+    }
+    return {key: value for key, value in {**config, **changes}.items() if value is not None}
+
+
+def texts(config: Mapping[str, Any]) -> dict[str, str]:
+    """Config values as the engine hands them to a program: text, tables as JSON."""
+    return {key: json.dumps(value) if isinstance(value, dict | list) else str(value) for key, value in config.items()}
+
+
+def record(config: Mapping[str, Any], *, stack: str = "smoke", images: tuple[str, ...] | None = None) -> Recording:
+    """Runs the program in a process of its own; `images` are the AMIs that its region has (None: the configured one)."""
+    request = {
+        "config": {f"samebox:{key}": text for key, text in texts(config).items()},
+        "stack": stack,
+        "images": [config.get("ami")] if images is None else list(images),
+    }
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PULUMI", "AWS"))
+    }
+    completed = subprocess.run(
+        [sys.executable, "-W", "ignore", __file__],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        cwd=ROOT / "infra",
+        env=environment,
+        timeout=120,
+        check=False,
+    )
+    assert completed.returncode == 0, completed.stderr[-3000:]
+    answer = json.loads(completed.stdout.splitlines()[-1])
+    resources = tuple(
+        Registered(**{**each, "dependencies": tuple(each["dependencies"])}) for each in answer["resources"]
+    )
+    return Recording(resources, answer["outputs"], answer["error"])
+
+
+class _Cloud(mocks.Mocks):
+    """Answers with the inputs and the computed properties that the program reads."""
+
+    def __init__(self, images: list[str]) -> None:
+        self._images = images
+        self._instances = 0
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        state = {"arn": f"arn:aws:mock:::{args.name}", "name": f"{args.name}-0a1b2c3", **args.inputs}
+        if args.typ == "aws:ec2/instance:Instance":
+            self._instances += 1
+            state |= {"publicIp": f"198.51.100.{self._instances}", "privateIp": f"10.20.1.{self._instances}"}
+        if args.typ == "aws:s3/bucket:Bucket":
+            state["bucket"] = f"{args.name}-0a1b2c3"
+        if args.typ == "aws:ec2/vpcEndpoint:VpcEndpoint":
+            state["prefixListId"] = "pl-68a54001"
+        if args.typ == "aws:ec2/keyPair:KeyPair":
+            state["keyName"] = f"{args.name}-0a1b2c3"
+        return f"{args.name}-id", state
+
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        assert args.token == "aws:ec2/getAmi:getAmi", args.token
+        (wanted,) = next(each["values"] for each in args.args["filters"] if each["name"] == "image-id")
+        if wanted not in self._images:
+            return {}, [("", "Your query returned no results. Please change your search criteria and try again.")]
+        return {"id": wanted, "architecture": "arm64" if wanted.startswith("ami-a4") else "x86_64"}, []
+
+
+class _Recorder(mocks.MockMonitor):
+    """Keeps the raw requests: the SDK's mocks show neither options nor secrets, and let one name be used twice."""
+
+    def __init__(self, cloud: _Cloud) -> None:
+        super().__init__(cloud)
+        self.requests: dict[tuple[str, str], dict[str, Any]] = {}
+        self.outputs: dict[str, Any] = {}
+
+    def RegisterResource(self, request: Any) -> Any:
+        if request.type == "pulumi:pulumi:Stack":
+            return super().RegisterResource(request)  # type: ignore[no-untyped-call]
+        key = (request.type, request.name)
+        assert key not in self.requests, f"registered twice: {key}"
+        raw = MessageToDict(request)
+        self.requests[key] = {
+            "type": request.type,
+            "name": request.name,
+            "inputs": raw.get("object", {}),
+            "options": {name: raw[name] for name in OPTIONS if raw.get(name)},
+            "provider": request.provider,
+            "dependencies": sorted(request.dependencies),
+        }
+        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:
+        if "pulumi:pulumi:Stack::" in request.urn:
+            self.outputs |= MessageToDict(request.outputs)
+        return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
+
+
+def _program() -> None:
+    runpy.run_path(str(ROOT / "infra"), run_name="__main__")
+
+
+def main() -> None:
+    """Reads a request from standard input, runs the program, prints what it did as one line of JSON."""
+    request = json.load(sys.stdin)
+    cloud = _Cloud(request["images"])
+    recorder = _Recorder(cloud)
+    mocks.set_mocks(cloud, project="samebox", stack=request["stack"], monitor=recorder)
+    pulumi.runtime.set_all_config(request["config"], ["samebox:hostKeySeed"])
+    set_root_resource(None)  # type: ignore[arg-type]  # the mocks' own stack is finished already: exports would go nowhere
+    error = ""
+    try:
+        asyncio.get_event_loop().run_until_complete(run_in_stack(_program))
+    except pulumi.RunError as refused:
+        error = str(refused)
+    answer = {"resources": list(recorder.requests.values()), "outputs": recorder.outputs, "error": error}
+    print(f"\n{json.dumps(answer)}")
+
+
+if __name__ == "__main__":
+    main()

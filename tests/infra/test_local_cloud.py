@@ -1,0 +1,119 @@
+"""The local cloud: starts, is strict where moto isn't, ends with its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+
+from tests.infra.double.cloud import Cloud, Faults, local_cloud
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
+pytestmark = pytest.mark.integration
+IMAGE_NAME = "al2023-ami-2023*-kernel-6.12-x86_64"
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """A cloud without hosts."""
+    with local_cloud(tmp_path_factory.mktemp("cloud"), hosts=False) as running:
+        yield running
+
+
+@pytest.fixture
+def ec2(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> EC2Client:
+    """Its EC2, reached as any program reaches it: by the environment."""
+    for name, value in cloud.environment.items():
+        monkeypatch.setenv(name, value)
+    return boto3.client("ec2")
+
+
+def launch(ec2: EC2Client, **options: Any) -> str:
+    """One instance; returns its id."""
+    image = ec2.describe_images(Filters=[{"Name": "name", "Values": [IMAGE_NAME]}])["Images"][0]["ImageId"]
+    request = {"ImageId": image, "InstanceType": "i3en.xlarge", "MinCount": 1, "MaxCount": 1} | options
+    return str(ec2.run_instances(**request)["Instances"][0]["InstanceId"])
+
+
+def code(error: pytest.ExceptionInfo[ClientError]) -> str:
+    """The error code AWS answered with."""
+    return str(error.value.response["Error"]["Code"])
+
+
+def test_placement_group(ec2: EC2Client) -> None:
+    """A group is created once, holds instances, is not deleted under them, and is refused when unknown."""
+    ec2.create_placement_group(
+        GroupName="near",
+        Strategy="cluster",
+        TagSpecifications=[{"ResourceType": "placement-group", "Tags": [{"Key": "a", "Value": "b"}]}],
+    )
+    with pytest.raises(ClientError) as twice:
+        ec2.create_placement_group(GroupName="near", Strategy="cluster")
+    assert code(twice) == "InvalidPlacementGroup.Duplicate"
+    instance = launch(ec2, Placement={"GroupName": "near"})
+    placed = ec2.describe_instances(InstanceIds=[instance])["Reservations"][0]["Instances"][0]
+    assert placed["Placement"]["GroupName"] == "near"
+    with pytest.raises(ClientError) as in_use:
+        ec2.delete_placement_group(GroupName="near")
+    assert code(in_use) == "InvalidPlacementGroup.InUse"
+    by_tag = ec2.describe_placement_groups(Filters=[{"Name": "tag:a", "Values": ["b"]}])["PlacementGroups"]
+    assert [group["GroupName"] for group in by_tag] == ["near"]
+    ec2.terminate_instances(InstanceIds=[instance])
+    ec2.delete_placement_group(GroupName="near")
+    with pytest.raises(ClientError) as unknown:
+        launch(ec2, Placement={"GroupName": "near"})
+    assert code(unknown) == "InvalidPlacementGroup.Unknown"
+
+
+def test_same_client_token_is_the_same_instance(ec2: EC2Client) -> None:
+    """A repeated launch pays once."""
+    assert launch(ec2, ClientToken="one") == launch(ec2, ClientToken="one") != launch(ec2, ClientToken="two")
+
+
+def test_what_does_not_exist_is_refused(ec2: EC2Client) -> None:
+    """Instance types and images are checked."""
+    with pytest.raises(ClientError) as no_type:
+        launch(ec2, InstanceType="i3en.7xlarge")
+    assert code(no_type) == "InvalidInstanceType.NotFound"
+    with pytest.raises(ClientError) as no_image:
+        launch(ec2, ImageId="ami-0123456789abcdef0")
+    assert code(no_image) == "InvalidAMIID.NotFound"
+
+
+def test_capacity_and_quota_are_refused_on_request(cloud: Cloud, ec2: EC2Client) -> None:
+    """Injected faults hit the named host only, and end."""
+
+    def launch_host(name: str) -> str:
+        return launch(ec2, TagSpecifications=[{"ResourceType": "instance", "Tags": [{"Key": "host", "Value": name}]}])
+
+    cloud.inject(Faults(no_capacity=("broker-1",), quota_exceeded=("broker-2",)))
+    with pytest.raises(ClientError) as capacity:
+        launch_host("broker-1")
+    assert code(capacity) == "InsufficientInstanceCapacity"
+    with pytest.raises(ClientError) as quota:
+        launch_host("broker-2")
+    assert code(quota) == "VcpuLimitExceeded"
+    assert launch_host("broker-3")
+    cloud.inject(Faults())
+    assert launch_host("broker-1")
+
+
+def test_it_ends(tmp_path: Path) -> None:
+    """Nothing listens afterwards."""
+    with local_cloud(tmp_path, hosts=False) as cloud:
+        sts = boto3.client(
+            "sts",
+            endpoint_url=cloud.endpoint,
+            region_name=cloud.region,
+            aws_access_key_id="a",
+            aws_secret_access_key="b",
+        )
+        assert sts.get_caller_identity()["Account"]
+    with pytest.raises(EndpointConnectionError):
+        sts.get_caller_identity()
