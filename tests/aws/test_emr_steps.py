@@ -101,6 +101,14 @@ def test_report_from_results_to_report(cloud: Cloud, target: EmrTarget, results:
         Filters=[{"Name": "instance-state-name", "Values": ["pending", "running"]}]
     )
     assert machines["Reservations"] == []
+    # in the bucket, results are as docs/records.md has them, reports are apart, and nothing half-written stays
+    name = remote_name(results)
+    found = keys(target.bucket, f"results/{name}/")
+    local = {str(file.relative_to(results.root)) for file in results.root.rglob("*") if file.is_file()}
+    assert {key.removeprefix(f"results/{name}/") for key in found} == {
+        file for file in local if not file.startswith("report/")
+    }
+    assert not [key for key in keys(target.bucket, f"reports/{name}/") if ".writing" in key]
 
 
 def _sentence(results: Results, check: str) -> str:
@@ -312,12 +320,11 @@ def test_a_cluster_that_cannot_start_says_why(
 def outputs(target: EmrTarget, folder: Path) -> Path:
     """The target as `pulumi stack output --json` prints it."""
     file = folder / "outputs.json"
-    names = ("service_role", "instance_profile", "subnet", "master_security_group", "slave_security_group")
-    names += ("service_access_security_group", "release", "instance_type", "instances")
+    emr = {key: value for key, value in vars(target).items() if key not in ("region", "bucket", "tags")}
     document = {
         "region": target.region,
         "resultsBucket": target.bucket,
-        "emr": {name: getattr(target, name) for name in names},
+        "emr": emr,
         "inventory": {
             "schema": 1,
             "testbed": {"kind": "aws", "name": "demo"},
@@ -368,16 +375,3 @@ def test_interrupted_the_step_goes_on_and_the_same_command_comes_back(
     assert "Report: " in again.stdout
     assert len(clusters(cloud, results)) == 1
     assert results.report_file.is_file()
-
-
-@pytest.mark.infra
-def test_the_bucket_holds_results_and_reports_apart(target: EmrTarget, results: Results, tmp_path: Path) -> None:
-    """Results as docs/records.md has them; code, logs and reports beside; nothing half-written stays."""
-    make(results, target, tmp_path)
-    name = remote_name(results)
-    found = keys(target.bucket, f"results/{name}/")
-    local = {str(file.relative_to(results.root)) for file in results.root.rglob("*") if file.is_file()}
-    assert {key.removeprefix(f"results/{name}/") for key in found} == {
-        file for file in local if not file.startswith("report/")
-    }
-    assert not [key for key in keys(target.bucket, f"reports/{name}/") if ".writing" in key]
