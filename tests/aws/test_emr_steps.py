@@ -11,7 +11,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,10 +98,7 @@ def test_report_from_results_to_report(cloud: Cloud, target: EmrTarget, results:
     assert cluster["Status"]["State"] in ("TERMINATING", "TERMINATED")
     assert {tag["Key"]: tag["Value"] for tag in cluster["Tags"]} == dict(target.tags)
     assert "the step running" in heard.text and "the step completed" in heard.text
-    machines = boto3.client("ec2", region_name=cloud.region).describe_instances(
-        Filters=[{"Name": "instance-state-name", "Values": ["pending", "running"]}]
-    )
-    assert machines["Reservations"] == []
+    assert _within(10.0, lambda: not _running_machines(cloud))
     # in the bucket, results are as docs/records.md has them, reports are apart, and nothing half-written stays
     name = remote_name(results)
     found = keys(target.bucket, f"results/{name}/")
@@ -109,6 +107,20 @@ def test_report_from_results_to_report(cloud: Cloud, target: EmrTarget, results:
         file for file in local if not file.startswith("report/")
     }
     assert not [key for key in keys(target.bucket, f"reports/{name}/") if ".writing" in key]
+
+
+def _running_machines(cloud: Cloud) -> list[Any]:
+    alive: Any = {"Name": "instance-state-name", "Values": ["pending", "running"]}
+    return list(boto3.client("ec2", region_name=cloud.region).describe_instances(Filters=[alive])["Reservations"])
+
+
+def _within(timeout_s: float, holds: Callable[[], bool]) -> bool:
+    deadline_s = time.monotonic() + timeout_s
+    while not holds():
+        if time.monotonic() > deadline_s:
+            return False
+        time.sleep(0.2)
+    return True
 
 
 def _sentence(results: Results, check: str) -> str:
