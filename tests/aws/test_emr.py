@@ -13,6 +13,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.validate import ParamValidator
 from moto import mock_aws
 
 from bench.checkout import CHECKOUT
@@ -182,8 +183,7 @@ def test_the_request_is_one_that_the_api_takes(aws: boto3.session.Session) -> No
     """botocore checks names and types of every parameter."""
     client = aws.client("emr")
     model = client.meta.service_model.operation_model("RunJobFlow").input_shape
-    from botocore.validate import ParamValidator
-
+    assert model is not None
     report = ParamValidator().validate(cluster_request(target(), STEP, "s3://b/logs/emr/"), model)
     assert not report.has_errors(), report.generate_report()
 

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,7 @@ class ClusterLife:
         """What EMR finds wrong only when it starts a cluster; empty if nothing."""
         cluster = self._cluster
         iam, ec2 = iam_backends[cluster.emr_backend.account_id]["aws"], cluster.emr_backend.ec2_backend
-        checks = {
+        checks: dict[str, Callable[[], Any]] = {
             f"Invalid InstanceProfile: {cluster.role}.": lambda: iam.get_instance_profile(
                 cluster.role.rsplit("/", 1)[-1]
             ),
