@@ -23,7 +23,7 @@ WAIT_S = 60.0
 
 def hosts_of(inventory: Inventory) -> dict[str, Host]:
     """The hosts by name, once each of them answers and has its disks."""
-    hosts = {host.name: host for host in connect(inventory)}
+    hosts: dict[str, Host] = {host.name: host for host in connect(inventory)}
     for host in hosts.values():
         mounts = [data_dir.mount for data_dir in host.record.data_dirs if data_dir.owned]
         await_true(lambda host=host, mounts=mounts: _is_ready(host, mounts))  # type: ignore[misc]

@@ -37,7 +37,7 @@ def ec2(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> EC2Client:
 def launch(ec2: EC2Client, **options: Any) -> str:
     """One instance; returns its id."""
     image = ec2.describe_images(Filters=[{"Name": "name", "Values": [IMAGE_NAME]}])["Images"][0]["ImageId"]
-    request = {"ImageId": image, "InstanceType": "i3en.xlarge", "MinCount": 1, "MaxCount": 1} | options
+    request: dict[str, Any] = {"ImageId": image, "InstanceType": "i3en.xlarge", "MinCount": 1, "MaxCount": 1} | options
     return str(ec2.run_instances(**request)["Instances"][0]["InstanceId"])
 
 

@@ -29,7 +29,7 @@ def check(token: str, inputs: dict[str, Any], olds: dict[str, Any] | None = None
     """The double's answer to a Check of one resource called `thing`."""
     urn = f"urn:pulumi:stack::samebox::samebox:infra:Fleet${token}::thing"
     request = provider_pb2.CheckRequest(urn=urn, news=closed(inputs), olds=closed(olds or {}), randomSeed=seed)
-    return AwsDouble().Check(request, None)  # type: ignore[arg-type]
+    return AwsDouble().Check(request, None)
 
 
 def reasons(token: str, inputs: dict[str, Any]) -> list[str]:
@@ -125,7 +125,7 @@ def test_a_change_replaces_unless_it_is_learnt_in_place() -> None:
         request = provider_pb2.DiffRequest(
             urn=urn, old_inputs=closed(GOOD_INSTANCE), news=closed(GOOD_INSTANCE | changes)
         )
-        return AwsDouble().Diff(request, None)  # type: ignore[arg-type]
+        return AwsDouble().Diff(request, None)
 
     assert diff().changes == provider_pb2.DiffResponse.DIFF_NONE
     assert list(diff(tags={"expires": "later"}).diffs) == ["tags"]
@@ -138,7 +138,7 @@ def test_a_wrong_lookup_is_refused() -> None:
 
     def failures(token: str, arguments: dict[str, Any]) -> list[str]:
         request = provider_pb2.InvokeRequest(tok=token, args=closed(arguments))
-        return [each.reason for each in AwsDouble().Invoke(request, None).failures]  # type: ignore[arg-type]
+        return [each.reason for each in AwsDouble().Invoke(request, None).failures]
 
     assert failures("aws:ec2/getAmi:getAmi", {"owner": ["amazon"]})[0].startswith("owner: isn't a property of it")
     assert failures("aws:ec2/getAmi:getAmi", {"filters": [{"name": "image-id"}]}) == [

@@ -81,8 +81,8 @@ class Hosts:
             self.end(instance.id)
             return moto_stop(instance)
 
-        Instance.terminate = terminate  # type: ignore[method-assign]
-        Instance.stop = stop  # type: ignore[method-assign]
+        Instance.terminate = terminate  # type: ignore[assignment, method-assign]
+        Instance.stop = stop  # type: ignore[assignment, method-assign]
 
     def launched(self, instance: Any) -> None:
         """Starts the host of a new instance, which answers soon."""

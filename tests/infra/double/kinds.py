@@ -34,7 +34,8 @@ class Aws:
     def client(self, service: str) -> Any:
         """A client of a service. boto3 finds endpoint and credentials in the environment."""
         if service not in self._clients:
-            self._clients[service] = self._session.client(service, config=_ONCE)
+            open_client: Any = self._session.client
+            self._clients[service] = open_client(service, config=_ONCE)
         return self._clients[service]
 
     @property

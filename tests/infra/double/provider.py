@@ -8,6 +8,7 @@ the rules forbid fails in Check, in a preview already; what it hasn't learnt fai
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import ipaddress
 import json
 import os
@@ -21,7 +22,6 @@ import grpc
 from botocore.exceptions import BotoCoreError, ClientError
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
-from pulumi_aws import _utilities
 
 from tests.infra.double import buckets, identity, instances, network, schedules
 from tests.infra.double.kinds import Aws, Kind, is_gone
@@ -51,7 +51,7 @@ class AwsDouble(provider_pb2_grpc.ResourceProviderServicer):
 
     def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:
         """The version of the SDK whose schema is in force."""
-        return plugin_pb2.PluginInfo(version=str(_utilities.get_version()))
+        return plugin_pb2.PluginInfo(version=importlib.metadata.version("pulumi_aws"))
 
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         """The provider's own configuration."""

@@ -27,9 +27,11 @@ _EC2 = (
 
 def client(cloud: Cloud, service: str) -> Any:
     """A client of one of the cloud's services, whatever this process' environment is."""
-    names = {"aws_access_key_id": "AWS_ACCESS_KEY_ID", "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY"}
-    credentials = {name: cloud.environment[variable] for name, variable in names.items()}
-    session = boto3.session.Session(region_name=cloud.region, **credentials)
+    session = boto3.session.Session(
+        region_name=cloud.region,
+        aws_access_key_id=cloud.environment["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=cloud.environment["AWS_SECRET_ACCESS_KEY"],
+    )
     make: Callable[..., Any] = session.client
     return make(service, endpoint_url=cloud.endpoint)
 
