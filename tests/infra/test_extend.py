@@ -73,6 +73,9 @@ def test_extend_moves_every_timer(new_project: NewProject) -> None:
     assert inside(hosts) == {host.name: systemd_time(later) for host in hosts}
     assert {tags["expires"] for tags in instances(project.cloud).values()} == {moment(later)}
     assert set(instances(project.cloud)) == ids
+    volumes = client(project.cloud, "ec2").describe_volumes()["Volumes"]
+    tagged = [{tag["Key"]: tag["Value"] for tag in volume.get("Tags", [])} for volume in volumes]
+    assert {tags["expires"] for tags in tagged if tags.get("project") == "samebox"} == {moment(later)}
 
     broken = hosts[1]
     broken.run("mv /usr/local/sbin/samebox-expire-at /usr/local/sbin/away")

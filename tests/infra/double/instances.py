@@ -31,9 +31,7 @@ def _create_instance(aws: Aws, inputs: Properties) -> Created:
     # read anew, as the real provider does once the instance runs: only then it has all its addresses
     instance = aws.ec2.describe_instances(InstanceIds=[made["InstanceId"]])["Reservations"][0]["Instances"][0]
     disk_tags = (inputs.get("rootBlockDevice") or {}).get("tags") or inputs.get("volumeTags")
-    volumes = [each["Ebs"]["VolumeId"] for each in instance.get("BlockDeviceMappings", [])]
-    if disk_tags and volumes:
-        aws.ec2.create_tags(Resources=volumes, Tags=tag_list(disk_tags))
+    _tag_volumes(aws, instance, disk_tags)
     return Created(
         instance["InstanceId"],
         {
@@ -86,6 +84,17 @@ def _renamed(values: Properties | None, names: Mapping[str, str]) -> dict[str, A
     return {names[key]: value for key, value in (values or {}).items() if key in names and value is not None}
 
 
+def _tag_volumes(aws: Aws, instance: Mapping[str, Any], tags: Mapping[str, str] | None) -> None:
+    volumes = [each["Ebs"]["VolumeId"] for each in instance.get("BlockDeviceMappings", [])]
+    if tags and volumes:
+        aws.ec2.create_tags(Resources=volumes, Tags=tag_list(tags))
+
+
+def _update_instance(aws: Aws, instance: str, inputs: Properties) -> None:
+    found = aws.ec2.describe_instances(InstanceIds=[instance])["Reservations"][0]["Instances"][0]
+    _tag_volumes(aws, found, inputs.get("volumeTags"))
+
+
 def _instance_runs(aws: Aws, instance: str, _: Properties) -> bool:
     found = aws.ec2.describe_instances(InstanceIds=[instance])["Reservations"]
     return bool(found) and found[0]["Instances"][0]["State"]["Name"] not in ENDED
@@ -114,7 +123,9 @@ KINDS: Mapping[str, Kind] = {
         _create_instance,
         _instance_runs,
         lambda aws, instance, _: aws.ec2.terminate_instances(InstanceIds=[instance]),
+        update=_update_instance,
         retag=retag_ec2,
+        in_place=frozenset({"volumeTags"}),
     ),
     "aws:ec2/keyPair:KeyPair": Kind(
         _create_key,
