@@ -1,7 +1,7 @@
 # samebox: `make demo` runs a whole campaign on this machine, `make test` passes the tests. Both set everything up first.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup demo test test-unit test-truth bench-load bench-analysis lint format clean
+.PHONY: help setup demo test test-unit test-truth test-infra bench-load bench-analysis lint format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -17,7 +17,7 @@ SCRATCH := $(CURDIR)/.samebox/scratch
 IN_CLONE := mkdir -p $(SCRATCH) && TMPDIR=$(SCRATCH) SPARK_LOCAL_DIRS=$(SCRATCH) SPARK_LAUNCHER_OPTS=-XX:-UsePerfData \
 	SPARK_SUBMIT_OPTS="-XX:-UsePerfData -Djava.io.tmpdir=$(SCRATCH)"
 
-test: setup lint ## lint, types, unit tests, then integration with real sshd, brokers and Spark (not the long half of tests/truth)
+test: setup lint ## lint, types, unit tests, then integration with real sshd, brokers and Spark (not the long half of tests/truth, not test-infra)
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration"
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "integration and not truth and not infra"
 
@@ -26,6 +26,11 @@ test-unit: setup ## the unit tests alone
 
 test-truth: setup ## do the records tell the truth? Real clusters frozen, killed, cut off, filled up; takes long
 	@$(IN_CLONE) .venv/bin/python -m pytest tests/truth
+
+test-infra: setup ## the Pulumi program with the real engine and AWS on this machine (the first time it builds pulumi: five minutes of CPU)
+	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs; fi # for instances that are hosts, which only root can have
+	@.venv/bin/python -m tests.infra.engine.engine
+	@$(IN_CLONE) .venv/bin/python -m pytest -m infra tests/infra tests/aws
 
 bench-load: setup ## our load generator beside the systems' own tools (half an hour; OMB_HOME=... adds OpenMessaging Benchmark)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.load $(ARGS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
@@ -83,7 +82,8 @@ class Fleet(pulumi.ComponentResource):
             metadata_options=aws.ec2.InstanceMetadataOptionsArgs(
                 http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
             ),
-            root_block_device=_root_volume(group, tags),
+            root_block_device=_root_volume(group),
+            volume_tags=tags,  # given as the volume is made: even an `up` that is killed leaves none untagged
             user_data=pulumi.Output.secret(user_data(boot)),
             tags=tags,
             opts=self._options(generation),
@@ -101,12 +101,11 @@ class Fleet(pulumi.ComponentResource):
         )
 
 
-def _root_volume(group: HostGroup, tags: Mapping[str, str]) -> aws.ec2.InstanceRootBlockDeviceArgs:
+def _root_volume(group: HostGroup) -> aws.ec2.InstanceRootBlockDeviceArgs:
     return aws.ec2.InstanceRootBlockDeviceArgs(
         volume_type="gp3",
         volume_size=group.root_volume_gib,
         throughput=group.root_throughput_mib_per_s,
         encrypted=True,
         delete_on_termination=True,
-        tags=dict(tags),
     )

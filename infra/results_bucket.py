@@ -61,7 +61,7 @@ class ResultsBucket(pulumi.ComponentResource):
                 aws.s3.BucketLifecycleConfigurationRuleArgs(
                     id="abandoned-uploads",
                     status="Enabled",
-                    filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(prefix=""),
+                    filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(),  # everything
                     abort_incomplete_multipart_upload=(
                         aws.s3.BucketLifecycleConfigurationRuleAbortIncompleteMultipartUploadArgs(
                             days_after_initiation=ABANDONED_UPLOADS_DAYS

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Makes this checkout ready on the operator's machine: system packages (by apt, said first), then .venv from the lock file.
 # Writes only to .venv and the user's cache, apart from the packages that it names. Linux only.
+# Usage: bootstrap.sh [PROGRAM:PACKAGE...], programs that are needed beside the usual ones, and Debian's packages for them.
 set -euo pipefail
+also=("$@")
 cd "$(dirname "$0")/.."
 
 say() { printf 'samebox setup: %s\n' "$*" >&2; }
@@ -28,6 +30,10 @@ look() { # sets python and missing
   command -v ssh-keygen >/dev/null || missing+=(openssh-client)
   { java_ok && command -v jcmd >/dev/null; } || missing+=(openjdk-17-jdk-headless)
   command -v mvn >/dev/null || missing+=(maven)
+  local pair
+  for pair in "${also[@]}"; do
+    PATH="$PATH:/usr/sbin:/sbin" command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
+  done
 }
 look
 

@@ -10,7 +10,8 @@ SameboxError                 base: what an operator can act on; the command line
 ├── HostsFailed              the same action failed on one or more of several hosts (host name -> error)
 ├── DeploymentError          a system could not be installed, configured, started or stopped
 │   └── UnsupportedDurability   the system can't give the durability level asked for
-└── ResetError               the testbed could not be brought back to a clean state
+├── ResetError               the testbed could not be brought back to a clean state
+└── StackFailed              a Pulumi stack could not be looked at or changed (provisioning/aws/failures.py)
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -35,6 +36,7 @@ from bench.results import Results
 from bench.runner import REPORT_STEP, prepare, run_campaign, steps_to_run
 from bench.space import gibibytes, need_of
 from bench.vetted import Vetted, load_vetted, vetted
+from provisioning.aws.time_to_live import require_time
 from provisioning.errors import SameboxError
 from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
@@ -97,9 +99,11 @@ def run(
     with exclusive(target.state):
         inventory = target.inventory()
         prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
+        steps = [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]
+        _require_time(inventory, steps)
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
         repeat = [f"samebox run {shown(campaign_file)}{target.typed}"]
-        with reporter_of(plain, [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]) as reporter:
+        with reporter_of(plain, steps) as reporter:
             vetting = _vetted(target, inventory, reporter)
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             verdicts = _report(results, master, reporter)
@@ -130,7 +134,9 @@ def resume(
     with exclusive(target.state):
         inventory = target.inventory()
         prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind)
-        with reporter_of(plain, [VETTING_STEP, *steps_to_run(prepared, results.finished()), REPORT_STEP]) as reporter:
+        steps = [VETTING_STEP, *steps_to_run(prepared, results.finished()), REPORT_STEP]
+        _require_time(inventory, steps)
+        with reporter_of(plain, steps) as reporter:
             vetting = _vetted(target, inventory, reporter)
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=manifest["repeat"])
             verdicts = _report(results, master, reporter)
@@ -229,6 +235,11 @@ def local_campaign(campaign_file: Path, tarballs: Mapping[str, Path], plain: boo
                     local.down()
                     target.vetting_file.unlink(missing_ok=True)
     return conclude(results, verdicts)
+
+
+def _require_time(inventory: Inventory, steps: Sequence[Step]) -> None:
+    """Raises InvalidInput for a plan that hosts which end by themselves wouldn't outlive."""
+    require_time(inventory.expires, sum(step.estimate_s for step in steps), datetime.now(UTC))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import campaign, doctor, hosts, testbed
+from bench.cli import aws, campaign, doctor, hosts, money, sweep, testbed
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -40,8 +40,12 @@ for command in (
     campaign.report,
     campaign.whole_campaign,
     doctor.doctor,
+    money.cost,
+    money.extend,
+    sweep.sweep,
 ):
     samebox.add_command(command)
+campaign.whole_campaign.add_command(aws.aws_campaign)
 
 
 def main() -> None:

@@ -110,7 +110,10 @@ def vet_testbed(
     *,
     max_replacements: int,
 ) -> Vetting:
-    """Vets, replaces rejected hosts (0 = none), and keeps the outcome for `samebox run`."""
+    """Vets, replaces rejected hosts (0 = none), and keeps the outcome for `samebox run`.
+
+    Hosts of a stack are prepared first, and so are their successors: they come as AWS makes them.
+    """
 
     def show(done: int, of: int, text: str) -> None:
         progress(f"{text} ({done}/{of})")
@@ -120,7 +123,7 @@ def vet_testbed(
         prepare_testbed(inventory, progress)
         return connect(inventory)
 
-    hosts: Sequence[Host] = connect(inventory)
+    hosts = prepared(inventory) if target.stack_name is not None else connect(inventory)
     try:
         if max_replacements:
             vetting, hosts = vet_and_replace(

@@ -115,9 +115,15 @@ class EventLog:
         if diagnostic.get("ephemeral") or not message:
             return
         if diagnostic.get("severity") == "error" and not message.endswith(EPILOGUES):
-            self._errors.append(f"{_name(diagnostic['urn'])}: {message}" if diagnostic.get("urn") else message)
+            self._errors.append(f"{_whose(diagnostic)}{message}")
         elif diagnostic.get("severity") == "warning":
             self._on_line(f"warning: {message.splitlines()[0]}")
+
+
+def _whose(diagnostic: Mapping[str, Any]) -> str:
+    """The resource that a message is about; nothing where it is about the whole stack."""
+    urn = str(diagnostic.get("urn") or "")
+    return f"{_name(urn)}: " if urn and "::pulumi:pulumi:Stack::" not in urn else ""
 
 
 def _is_the_engines(step: Mapping[str, Any]) -> bool:

@@ -122,6 +122,12 @@ class Stack:
             raise InvalidInput(f"{where}: schema is {document.get('schema')!r}, this samebox reads {INVENTORY_SCHEMA}.")
         return build(Inventory, document, where=where)
 
+    def resource_ids(self) -> frozenset[str]:
+        """What the state calls everything that the stack has made: ids in the cloud. Empty if nothing is up."""
+        exported = self._json("stack export", [])
+        resources = (exported.get("deployment") or {}).get("resources") or []
+        return frozenset(str(resource["id"]) for resource in resources if resource.get("id"))
+
     def preview(self, on_line: Follow, *, refresh: bool = False) -> tuple[Change, ...]:
         """What `up` would change. Changes nothing."""
         return self._follow("preview", ["--json", *_refresh(refresh)], on_line).planned

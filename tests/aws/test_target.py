@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from bench.checkout import STACKS_STATE, TESTBED_STATE, VETTING_STATE
-from bench.cli import options
+from bench.checkout import CHECKOUT, STACKS_STATE, TESTBED_STATE, VETTING_STATE
+from bench.cli import campaign, options
 from bench.cli.options import Target, target_of
 from provisioning.aws.pulumi_command import ScriptedPulumi
 from provisioning.aws.stack import Stack
@@ -38,3 +41,25 @@ def test_a_stack_is_read_from_its_outputs(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(SameboxError, match="nothing is up in stack sn") as raised:
         Target(stack_name="sn").inventory()
     assert "samebox campaign aws CAMPAIGN --stack sn" in raised.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("left", "words"), [(timedelta(minutes=8), "the hosts end at"), (-timedelta(hours=1), "ended at")]
+)
+def test_a_plan_longer_than_the_hosts_live_is_refused(
+    left: timedelta, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Before earlier results are set aside, and before anything is done on a host."""
+    end = (datetime.now(UTC) + left).strftime("%Y-%m-%dT%H:%M:%SZ")
+    shown = engine.outputs(replace(engine.inventory(), expires=end))
+    stack = Stack("sn", Path(), command=ScriptedPulumi([(OUTPUT, shown)]))
+    monkeypatch.setattr(options, "stack_of", lambda _: stack)
+    monkeypatch.setattr(options, "STACKS_STATE", tmp_path / "stacks")
+    monkeypatch.setattr(campaign, "RESULTS", tmp_path / "results")
+    earlier = tmp_path / "results" / "smoke"
+    earlier.mkdir(parents=True)
+    arguments = [str(CHECKOUT / "campaigns" / "smoke.toml"), "--stack", "sn", "--again"]
+    result = CliRunner().invoke(campaign.run, arguments, standalone_mode=False)
+    assert isinstance(result.exception, InvalidInput)
+    assert words in str(result.exception)
+    assert earlier.is_dir()

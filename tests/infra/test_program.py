@@ -134,7 +134,7 @@ def test_an_instance_is_safe_to_leave_alone(smoke: Recording) -> None:
         }
         volume = instance.inputs["rootBlockDevice"]
         assert volume["encrypted"] is True and volume["deleteOnTermination"] is True
-        assert volume["volumeType"] == "gp3" and volume["tags"]["project"] == "samebox"
+        assert volume["volumeType"] == "gp3" and instance.inputs["volumeTags"] == instance.inputs["tags"]
 
 
 def test_hosts_that_can_stand_side_by_side_do(smoke: Recording) -> None:

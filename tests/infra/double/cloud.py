@@ -16,17 +16,22 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[3]
 REGION = "us-west-2"
 FAULTS_FILE = "faults.json"
+LAUNCHING = ".launching"
 LOG_FILE = "server.log"
 END_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Faults:
-    """What the cloud refuses or delays from now on, by host name (the `host` tag of the instance)."""
+    """What the cloud refuses, delays or does badly from now on, by host name (the `host` tag of the instance).
+
+    `disk_bytes_per_s` makes the disks of instances launched from now on that slow, really, where instances are hosts.
+    """
 
     no_capacity: tuple[str, ...] = ()
     quota_exceeded: tuple[str, ...] = ()
     launch_delay_s: Mapping[str, float] = field(default_factory=dict)
+    disk_bytes_per_s: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,19 @@ class Cloud:
         partial = self.state_dir / f"{FAULTS_FILE}.part"
         partial.write_text(json.dumps(asdict(faults)))
         partial.replace(self.state_dir / FAULTS_FILE)
+
+    def launches_slowly(self, host: str) -> bool:
+        """Whether the launch of a host with a delay has been asked for."""
+        return (self.state_dir / f"{host}{LAUNCHING}").exists()
+
+
+def injected(state_dir: Path) -> Faults:
+    """The faults in force in the cloud with this folder."""
+    try:
+        recorded = json.loads((state_dir / FAULTS_FILE).read_text())
+    except FileNotFoundError:
+        return Faults()
+    return Faults(**recorded)
 
 
 @contextlib.contextmanager

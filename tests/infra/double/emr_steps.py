@@ -19,9 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+from moto.core.exceptions import ServiceException
+from moto.core.responses import BaseResponse
 from moto.core.utils import utcnow
 from moto.emr.models import Cluster, Step
+from moto.emr.responses import ElasticMapReduceResponse
 from moto.iam.models import iam_backends
+from werkzeug.exceptions import HTTPException
 
 from tests.infra.double.cluster_machine import make_machine
 
@@ -67,6 +71,8 @@ def install(endpoint: str, folder: Path, credentials: dict[str, str]) -> None:
 
         return property(status)
 
+    # moto looks for EMR's region in the host name only, and would put every cluster into us-east-1
+    ElasticMapReduceResponse.get_region_from_url = BaseResponse.get_region_from_url  # type: ignore[method-assign]
     Cluster.run_bootstrap_actions = run_bootstrap_actions  # type: ignore[method-assign]
     Cluster.add_steps = add_steps  # type: ignore[method-assign]
     Cluster.terminate = terminate  # type: ignore[method-assign]
@@ -233,7 +239,7 @@ class ClusterLife:
         for sentence, look in checks.items():
             try:
                 look()
-            except Exception:
+            except (HTTPException, ServiceException, LookupError):
                 return sentence
         known = cluster.emr_backend.list_release_labels()
         return (

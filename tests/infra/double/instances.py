@@ -60,7 +60,8 @@ def _launch(aws: Aws, inputs: Properties, root_device: str) -> dict[str, Any]:
     }
     network = {"SubnetId": inputs.get("subnetId"), "Groups": inputs.get("vpcSecurityGroupIds")}
     if inputs.get("associatePublicIpAddress") is not None:
-        network |= {"DeviceIndex": 0, "AssociatePublicIpAddress": inputs["associatePublicIpAddress"]}
+        network |= {"DeviceIndex": 0, "DeleteOnTermination": True}
+        network["AssociatePublicIpAddress"] = inputs["associatePublicIpAddress"]
         request["NetworkInterfaces"] = [{key: value for key, value in network.items() if value is not None}]
     else:
         request |= {"SubnetId": network["SubnetId"], "SecurityGroupIds": network["Groups"]}

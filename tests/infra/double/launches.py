@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.responses import EC2Response
 
-from tests.infra.double.cloud import FAULTS_FILE
+from tests.infra.double.cloud import LAUNCHING, injected
 from tests.infra.double.placement_groups import require_group
 
 HOST_TAG = "host"
@@ -49,18 +48,18 @@ def install(state_dir: Path, launched: Callable[[Any], None] | None) -> None:
 
 
 def _apply_faults(state_dir: Path, host: str) -> None:
-    try:
-        faults = json.loads((state_dir / FAULTS_FILE).read_text())
-    except FileNotFoundError:
-        return
-    time.sleep(faults["launch_delay_s"].get(host, 0.0))
-    if host in faults["no_capacity"]:
+    faults = injected(state_dir)
+    delay_s = faults.launch_delay_s.get(host, 0.0)
+    if delay_s:
+        (state_dir / f"{host}{LAUNCHING}").touch()
+        time.sleep(delay_s)
+    if host in faults.no_capacity:
         raise EC2ClientError(
             "InsufficientInstanceCapacity",
             "We currently do not have sufficient capacity in the Availability Zone you requested. Our system will be "
             "working on provisioning additional capacity.",
         )
-    if host in faults["quota_exceeded"]:
+    if host in faults.quota_exceeded:
         raise EC2ClientError(
             "VcpuLimitExceeded",
             "You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket "

@@ -8,7 +8,9 @@ from typing import Any
 from moto.core.responses import ActionResult, EmptyResult
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.responses import EC2Response
+from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, EC2_RESOURCE_TO_PREFIX
 
+RESOURCE, PREFIX = "placement-group", "pg"
 STRATEGIES = ("cluster", "partition", "spread")
 
 
@@ -16,6 +18,8 @@ def install() -> None:
     """Teaches moto's EC2 the calls. The groups live in its backend, so that a reset of moto clears them too."""
     for action in (create_placement_group, describe_placement_groups, delete_placement_group):
         setattr(EC2Response, action.__name__, action)
+    # so that its tags are set, changed and found as those of everything else
+    EC2_RESOURCE_TO_PREFIX[RESOURCE], EC2_PREFIX_TO_RESOURCE[PREFIX] = PREFIX, RESOURCE
 
 
 def groups(backend: Any) -> dict[str, dict[str, Any]]:
@@ -37,17 +41,16 @@ def create_placement_group(self: Any) -> ActionResult:
         raise EC2ClientError("InvalidPlacementGroup.Duplicate", f"The placement group '{name}' already exists.")
     if strategy not in STRATEGIES:
         raise EC2ClientError("InvalidParameterValue", f"Value ({strategy}) for parameter strategy is invalid.")
-    tags = self._parse_tag_specification("placement-group").get("placement-group", {})
     group = {
         "GroupName": name,
         "State": "available",
         "Strategy": strategy,
-        "GroupId": f"pg-{secrets.token_hex(8)}0",
-        "GroupArn": f"arn:{self.partition}:ec2:{self.region}:{self.current_account}:placement-group/{name}",
-        "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+        "GroupId": f"{PREFIX}-{secrets.token_hex(9)[1:]}",
+        "GroupArn": f"arn:{self.partition}:ec2:{self.region}:{self.current_account}:{RESOURCE}/{name}",
     }
     groups(self.ec2_backend)[name] = group
-    return ActionResult({"PlacementGroup": group})
+    self.ec2_backend.create_tags([group["GroupId"]], self._parse_tag_specification(RESOURCE).get(RESOURCE, {}))
+    return ActionResult({"PlacementGroup": _with_tags(self.ec2_backend, group)})
 
 
 def describe_placement_groups(self: Any) -> ActionResult:
@@ -58,7 +61,7 @@ def describe_placement_groups(self: Any) -> ActionResult:
     filters = {entry["Name"]: entry["Values"] for entry in self._get_param("Filters", [])}
     found = [
         group
-        for group in groups(self.ec2_backend).values()
+        for group in (_with_tags(self.ec2_backend, each) for each in groups(self.ec2_backend).values())
         if (not names or group["GroupName"] in names)
         and (not ids or group["GroupId"] in ids)
         and all(_matches(group, name, values) for name, values in filters.items())
@@ -80,8 +83,13 @@ def delete_placement_group(self: Any) -> EmptyResult:
         raise EC2ClientError(
             "InvalidPlacementGroup.InUse", f"The placement group '{name}' is in use by {', '.join(members)}."
         )
-    del groups(self.ec2_backend)[name]
+    self.ec2_backend.tags.pop(groups(self.ec2_backend).pop(name)["GroupId"], None)
     return EmptyResult()
+
+
+def _with_tags(backend: Any, group: dict[str, Any]) -> dict[str, Any]:
+    tags = backend.tags.get(group["GroupId"], {})
+    return {**group, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
 
 def _matches(group: dict[str, Any], name: str, values: list[str]) -> bool:

@@ -20,6 +20,7 @@ from moto.server import ThreadedMotoServer
 
 from tests.infra.double import emr_steps, launches, placement_groups
 from tests.infra.double.cloud import environment
+from tests.infra.double.hosts import Hosts
 
 
 def main() -> None:
@@ -30,16 +31,23 @@ def main() -> None:
     options = arguments.parse_args()
 
     placement_groups.install()
-    launches.install(options.state_dir, launched=None)
+    hosts = Hosts(options.state_dir) if options.hosts else None
+    if hosts:
+        hosts.install()
+    launches.install(options.state_dir, launched=hosts.launched if hosts else None)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     endpoint = f"http://{host}:{port}"
     emr_steps.install(endpoint, options.state_dir / "emr", environment(endpoint))
     print(json.dumps({"endpoint": endpoint}), flush=True)
-    sys.stdin.read()
-    emr_steps.stop()
-    server.stop()
+    try:
+        sys.stdin.read()
+        emr_steps.stop()
+        server.stop()
+    finally:
+        if hosts:
+            hosts.end_all()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,192 @@
+"""`samebox campaign aws`: from nothing to a report to nothing. It shows what it will cost, asks, and takes away what it stood up."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from bench.campaign import load_campaign
+from bench.checkout import RESULTS
+from bench.cli.campaign import (
+    again_option,
+    campaign_argument,
+    conclude,
+    fresh_results,
+    reporter_of,
+)
+from bench.cli.money import cost
+from bench.cli.on_emr import EMR_STEP, report_on_emr
+from bench.cli.options import Target, console, plain_option, shown, software_option, stack_of
+from bench.cli.teardown import DOWN_STEP, SWEEP_STEP, UP_STEP, Keeper
+from bench.cli.testbed import print_vetting, vet_testbed
+from bench.progress import Step, clock_text
+from bench.report import Verdicts
+from bench.results import Results
+from bench.runner import Prepared, prepare, run_campaign, steps_to_run
+from bench.vetted import vetted
+from provisioning.aws.cost import VETTING_S
+from provisioning.aws.prices import PRICES_FILE
+from provisioning.aws.stack import Stack
+from provisioning.aws.sweep import Sweep
+from provisioning.aws.testbed import AwsTestbed
+from provisioning.aws.time_to_live import LONGEST_AHEAD, require_time, utc_text
+from provisioning.errors import InvalidInput, SameboxError
+from provisioning.inventory import Inventory
+from provisioning.local.lock import exclusive
+from provisioning.vetting import load_thresholds
+
+TESTBED_KIND = "aws"
+
+VETTING_STEP = Step("hosts prepared and vetted", VETTING_S)
+
+# A campaign that takes twice as long as estimated still ends before its hosts do.
+SLACK = 2.0
+MARGIN = timedelta(minutes=30)
+SHORTEST_LIFE = timedelta(hours=2)
+HOST_KEY_SEED_BYTES = 32
+
+
+@click.command(name="aws")
+@campaign_argument
+@click.option(
+    "--stack", "stack_name", metavar="NAME", required=True, help="The Pulumi stack (config file) to stand up."
+)
+@click.option("--yes", is_flag=True, help="Spend the money without being asked.")
+@click.option("--keep", is_flag=True, help="If something fails, leave the hosts up to look at them. They cost money.")
+@click.option("--max-replacements", type=click.IntRange(0, 100), default=3, show_default=True)
+@click.option(
+    "--thresholds", "thresholds_file", type=click.Path(path_type=Path), help="Thresholds other than the kit's."
+)
+@software_option
+@plain_option
+@again_option
+def aws_campaign(
+    campaign_file: Path,
+    stack_name: str,
+    yes: bool,
+    keep: bool,
+    max_replacements: int,
+    thresholds_file: Path | None,
+    tarballs: Mapping[str, Path],
+    plain: bool,
+    again: bool,
+) -> int:
+    """All of it on AWS: cost and confirmation, hosts up, vetted, the campaign, a report on EMR, hosts down, nothing left."""
+    campaign = load_campaign(campaign_file)
+    thresholds = load_thresholds(thresholds_file) if thresholds_file else load_thresholds()
+    prepared = prepare(campaign, campaign_file, TESTBED_KIND)
+    target = Target(stack_name=stack_name)
+    stack = stack_of(stack_name)
+    steps = steps_of(prepared)
+    with exclusive(target.state):
+        results = fresh_results(Results(RESULTS / campaign.name), again=again)
+        require_nothing_up(stack)
+        with console.status("looking at the plan"):
+            expires = configure(stack, campaign.name, steps, datetime.now(UTC))
+            plan = stack.preview(lambda _: None)
+        show_cost(campaign_file, stack_name)
+        console.print(
+            f"{len(plan)} resources are to be created; the hosts end at {expires} at the latest.", markup=False
+        )
+        if not (yes or agreed()):
+            console.print("Nothing was started.")
+            return 1
+        repeat = [f"samebox campaign aws {shown(campaign_file)} --stack {stack_name}"]
+        with reporter_of(plain, steps) as reporter:
+            testbed = AwsTestbed(stack, on_line=reporter.detail)
+
+            def work(inventory: Inventory) -> Verdicts:
+                reporter.step(VETTING_STEP.title)
+                vetting = vet_testbed(target, inventory, thresholds, reporter.detail, max_replacements=max_replacements)
+                if vetting.rejected:
+                    print_vetting(vetting, target)
+                    raise SameboxError(f"vetting rejected {', '.join(vetting.rejected)}. {vetting.stopped}".strip())
+                inventory = target.inventory()  # replaced hosts are others now
+                left_s = sum(step.estimate_s for step in steps_to_run(prepared, ()))
+                require_time(inventory.expires, left_s + EMR_STEP.estimate_s, datetime.now(UTC))
+                run_campaign(prepared, inventory, vetted(vetting), results, reporter, tarballs=tarballs, repeat=repeat)
+                return report_on_emr(results, reporter, stack=stack_name, outputs_file=None, cluster=None)
+
+            keeper = Keeper(testbed, stack_name, Leftovers(stack), reporter)
+            verdicts = keeper.undertake(work, keep=keep)
+            target.vetting_file.unlink(missing_ok=True)
+    return conclude(results, verdicts)
+
+
+def steps_of(prepared: Prepared) -> list[Step]:
+    """Everything that `samebox campaign aws` reports, in order."""
+    return [UP_STEP, VETTING_STEP, *steps_to_run(prepared, ()), EMR_STEP, DOWN_STEP, SWEEP_STEP]
+
+
+def require_nothing_up(stack: Stack) -> None:
+    """Makes the stack if nobody has. Raises InvalidInput if it holds something: what others stood up isn't taken away."""
+    count = stack.resource_count()
+    if count is None:
+        stack.init()
+    elif count:
+        raise InvalidInput(
+            f"stack {stack.name} holds {count} resources already, and `samebox campaign aws` takes away what it stood up.",
+            next_step=f"Use what is up: `samebox run CAMPAIGN --stack {stack.name}`. "
+            f"Or take it away first: `pulumi destroy --stack {stack.name}`.",
+        )
+
+
+def configure(stack: Stack, campaign: str, steps: Sequence[Step], now: datetime) -> str:
+    """Sets what belongs to this one run in the stack's config, and returns when its hosts end. Raises InvalidInput if too late."""
+    life = life_of(steps)
+    configured = stack.config()
+    if "campaign" not in configured:
+        stack.set_config("campaign", campaign)
+    if "hostKeySeed" not in configured:
+        stack.set_secret("hostKeySeed", secrets.token_hex(HOST_KEY_SEED_BYTES))
+    expires = utc_text(now + life)
+    stack.set_config("created", utc_text(now))
+    stack.set_config("expires", expires)
+    return expires
+
+
+def life_of(steps: Sequence[Step]) -> timedelta:
+    """How long the hosts may live: twice the plan and half an hour. Raises InvalidInput for a plan that no host may outlive."""
+    seconds = sum(step.estimate_s for step in steps)
+    life = max(SHORTEST_LIFE, timedelta(seconds=SLACK * seconds) + MARGIN)
+    if life > LONGEST_AHEAD:
+        raise InvalidInput(
+            f"the campaign takes about {clock_text(seconds)}; with slack its hosts would have to live longer than the "
+            f"{LONGEST_AHEAD.days} days that any host may.",
+            next_step="Split it into campaigns of fewer blocks, or stand the hosts up with `pulumi up` and extend them as it goes.",
+        )
+    return life
+
+
+def show_cost(campaign_file: Path, stack_name: str) -> None:
+    """What `samebox cost CAMPAIGN --stack NAME` prints."""
+    shown_by = click.get_current_context()
+    shown_by.invoke(cost, campaign_file=campaign_file, stack=stack_name, results_dir=None, prices_file=PRICES_FILE)
+
+
+def agreed() -> bool:
+    """Whether the operator typed yes. Raises InvalidInput where nobody can be asked."""
+    try:
+        return bool(click.prompt("Type yes to spend it", default="", show_default=False, err=True).strip() == "yes")
+    except click.Abort:
+        raise InvalidInput(
+            "nobody agreed to the cost: standard input has ended.", next_step="In a script: --yes"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """The sweep of a stack's region for its campaign."""
+
+    stack: Stack
+
+    def find(self) -> Sequence[str]:
+        """What is left and shouldn't be, a line each."""
+        config = self.stack.config()
+        found = Sweep([str(config["region"])], str(config["campaign"])).find()
+        return [*(f"{each.kind} {each.id}" for each in found.left), *(f"not known: {each}" for each in found.refused)]

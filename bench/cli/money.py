@@ -1,0 +1,236 @@
+"""The commands about money and time: cost (what AWS charges) and extend (for how long)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bench.campaign import load_campaign
+from bench.checkout import CHECKOUT
+from bench.cli.options import console, json_option, shown, stack_of
+from bench.progress import clock_text
+from bench.results import Results
+from bench.runner import prepare, steps_to_run
+from bench.space import RECORD_BYTES_PER_MESSAGE
+from bench.spent import run_of
+from provisioning.aws import cost as costs
+from provisioning.aws.prices import PRICES_FILE, PriceTable, load_prices
+from provisioning.aws.shape import Shape, load_shape, stack_file, stack_name, stacks
+from provisioning.aws.stack import project_directory
+from provisioning.aws.time_to_live import extend as extend_stack
+from provisioning.aws.time_to_live import utc
+from provisioning.errors import InvalidInput
+from provisioning.inventory import Role
+
+ROLE_NAMES: dict[Role, str] = {"broker": "brokers", "client": "clients", "metadata": "metadata"}
+
+
+def _project() -> Path:
+    return project_directory(Path.cwd(), CHECKOUT)
+
+
+@click.command()
+@click.argument("campaign_file", metavar="[CAMPAIGN]", required=False, type=click.Path(path_type=Path))
+@click.option("--stack", metavar="NAME", help="A stack, or the path of its Pulumi.NAME.yaml; without it, every stack.")
+@click.option(
+    "--after", "results_dir", metavar="RESULTS", type=click.Path(path_type=Path), help="What a finished run cost."
+)
+@click.option(
+    "--prices",
+    "prices_file",
+    type=click.Path(path_type=Path),
+    default=PRICES_FILE,
+    help="A price table other than the kit's.",
+)
+@json_option
+def cost(
+    campaign_file: Path | None, stack: str | None, results_dir: Path | None, prices_file: Path, as_json: bool
+) -> int:
+    """Say what a stack's hosts cost an hour and for a CAMPAIGN, or what a run has cost. Asks nobody: prices are pinned."""
+    prices = load_prices(prices_file)
+    if results_dir is not None:
+        if campaign_file is not None:
+            raise InvalidInput("--after RESULTS knows its campaign: leave CAMPAIGN out.")
+        return _cost_after(results_dir, stack, prices, as_json)
+    directory = _project()
+    names = [stack] if stack else list(stacks(directory))
+    if not names:
+        raise InvalidInput(
+            f"{shown(directory)} has no stack: no file there is named Pulumi.NAME.yaml.",
+            next_step="Go to a checkout of samebox, or name such a file with --stack.",
+        )
+    seconds, record_bytes = _campaign_size(campaign_file) if campaign_file else (None, 0.0)
+    documents = []
+    for file in [stack_file(directory, name) for name in names]:
+        shape = load_shape(file)
+        roles = costs.hosts_per_hour(shape, prices)
+        whole = None
+        if seconds is not None:
+            whole = costs.campaign_cost(shape, prices, campaign_s=seconds, record_bytes=record_bytes)
+        documents.append(_document(file, shape, roles, whole, prices))
+        if not as_json:
+            _print_cost(stack_name(file), shape, roles, whole, seconds, prices)
+    if as_json:
+        click.echo(json.dumps({"prices": _price_source(prices), "stacks": documents}, indent=1))
+    else:
+        _print_price_source(prices)
+    return 0
+
+
+def _campaign_size(campaign_file: Path) -> tuple[float, float]:
+    """A campaign's estimated seconds, without vetting and report, and the most bytes that its records can take."""
+    prepared = prepare(
+        load_campaign(campaign_file), campaign_file, "local"
+    )  # steps take the same time on every testbed
+    seconds = sum(step.estimate_s for step in steps_to_run(prepared, ()))
+    workloads = [trial.workload for trial in prepared.trials]
+    messages = sum(load.rate_per_s * (load.warmup_s + load.measure_s) * load.subscriptions for load in workloads)
+    return seconds, messages * RECORD_BYTES_PER_MESSAGE
+
+
+def _document(
+    file: Path,
+    shape: Shape,
+    roles: Sequence[costs.RoleCost],
+    whole: costs.CampaignCost | None,
+    prices: PriceTable,
+) -> dict[str, Any]:
+    return {
+        "stack": stack_name(file),
+        "region": shape.region,
+        "roles": costs.roles_to_json(roles),
+        "per_hour": costs.per_hour(roles),
+        "emr_step": costs.emr_step(shape, prices),
+        "campaign": whole.to_json() if whole else None,
+    }
+
+
+def _price_source(prices: PriceTable) -> dict[str, Any]:
+    return {
+        "currency": "USD",
+        "pinned": prices.pinned.isoformat(),
+        "file": shown(prices.file),
+        "sources": list(prices.sources),
+    }
+
+
+def _print_price_source(prices: PriceTable) -> None:
+    console.print(
+        f"US dollars, on demand, without tax; prices as pinned on {prices.pinned} in {shown(prices.file)}: "
+        "check them there before spending.",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _print_cost(
+    name: str,
+    shape: Shape,
+    roles: Sequence[costs.RoleCost],
+    whole: costs.CampaignCost | None,
+    seconds: float | None,
+    prices: PriceTable,
+) -> None:
+    table = _table(f"{name} in {shape.region}", "hosts", "", "instances", "volumes", "addresses", "an hour")
+    for role in roles:
+        hosts = f"{role.count} x {role.instance_type}"
+        figures = (role.instances, role.volumes, role.addresses, role.per_hour)
+        table.add_row(ROLE_NAMES[role.role], hosts, *map(_dollars, figures))
+    table.add_row("all", "", "", "", "", _dollars(costs.per_hour(roles)), style="bold")
+    out = Console(highlight=False)
+    out.print(table)
+    report = f"{shape.report_instances} x {shape.report_instance_type} of EMR"
+    if whole is None or seconds is None:
+        click.echo(f"and {_dollars(costs.emr_step(shape, prices))} for a report on {report}.\n")
+        return
+    parts = _table(f"the campaign, about {clock_text(seconds)}", "", "", "in all")
+    around = f"{clock_text(whole.hours * 3600)}, of it {clock_text(costs.AROUND_S)} to stand up, vet and tear down"
+    parts.add_row("hosts", around, _dollars(whole.hosts))
+    parts.add_row("report", report, _dollars(whole.emr))
+    parts.add_row("records", "in S3, a month", _dollars(whole.storage_month))
+    parts.add_row("transfer", f"{costs.OPERATOR_GIB:g} GiB to the operator", _dollars(whole.transfer))
+    parts.add_row("all", "", _dollars(whole.total), style="bold")
+    out.print(parts)
+    click.echo("")
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(box=None, header_style="bold", title=title, title_justify="left")
+    for heading in headings:
+        money = heading in ("instances", "volumes", "addresses", "an hour", "in all", "a GiB", "GiB", "trials", "time")
+        table.add_column(heading, justify="right" if money else "left", overflow="fold")
+    return table
+
+
+def _dollars(amount: float) -> str:
+    """Cents where they say enough."""
+    return f"${amount:,.2f}" if amount >= 0.095 else f"${amount:.4f}"
+
+
+def _cost_after(results_dir: Path, stack: str | None, prices: PriceTable, as_json: bool) -> int:
+    run = run_of(Results(results_dir))
+    directory = _project()
+    if stack is None:
+        raise InvalidInput(
+            "--after needs --stack: the region and the volumes of the run stand in its stack's config.",
+            next_step=f"--stack NAME, one of: {', '.join(stacks(directory)) or 'none here'}.",
+        )
+    shape = load_shape(stack_file(directory, stack))
+    roles = costs.inventory_per_hour(run.inventory.hosts, shape, prices)
+    spent = costs.spent_cost(costs.per_hour(roles), run.trials, began_s=run.began_s, ended_s=run.ended_s)
+    if as_json:
+        document = {
+            "prices": _price_source(prices),
+            "results": shown(results_dir),
+            "roles": costs.roles_to_json(roles),
+            "per_hour": costs.per_hour(roles),
+            **spent.to_json(),
+        }
+        click.echo(json.dumps(document, indent=1))
+        return 0
+    table = _table(f"{shown(results_dir)}, hosts only", "", "trials", "time", "in all", "GiB", "a GiB")
+    for system in spent.systems:
+        per_gib = "nothing acknowledged" if system.per_gib is None else _dollars(system.per_gib)
+        table.add_row(
+            system.system,
+            str(system.trials),
+            clock_text(system.hours * 3600),
+            _dollars(system.cost),
+            f"{system.acknowledged_gib:.3g}",
+            per_gib,
+        )
+    table.add_row("shared", "", clock_text(spent.shared_hours * 3600), _dollars(spent.shared), "", "")
+    table.add_row("all", "", clock_text(spent.hours * 3600), _dollars(spent.total), "", "", style="bold")
+    Console(highlight=False).print(table)
+    console.print(
+        "GiB: payload acknowledged, warm-up included. shared: standing up, vetting, software, and what passed between trials. "
+        f"Counted to the end of the last trial; every hour that the hosts lived longer cost {_dollars(spent.hour)}.",
+        markup=False,
+        soft_wrap=True,
+    )
+    _print_price_source(prices)
+    return 0
+
+
+@click.command()
+@click.argument("hours", type=click.FloatRange(0, 168))
+@click.option("--stack", "name", metavar="NAME", required=True, help="The Pulumi stack whose hosts shall live longer.")
+def extend(hours: float, name: str) -> int:
+    """Let a stack's hosts live HOURS longer: the timer outside and every host's own. 0 arms them all anew."""
+    stack = stack_of(name)
+    with console.status("extending") as status:
+        extended = extend_stack(
+            stack, hours, datetime.now(UTC), lambda line: status.update(f"extending: {line}".replace("[", r"\["))
+        )
+    left_h = (utc(extended.expires, where="expires") - datetime.now(UTC)).total_seconds() / 3600
+    click.echo(
+        f"{len(extended.hosts)} hosts end at {extended.expires}, in {left_h:.1f} h: {', '.join(extended.hosts)}."
+    )
+    return 0

@@ -1,0 +1,245 @@
+"""Everything of samebox that AWS still has, found by tag and by name alone: no state, no stack, no earlier run is asked. Lists only.
+
+Each kind of thing that the Pulumi program makes is asked for directly, because that answer is current. The tagging API lags behind
+deletions but knows services that nobody thought of: what it has beyond the known kinds is listed as "other".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import boto3
+import jmespath  # type: ignore[import-untyped]  # ships no types
+from botocore.exceptions import BotoCoreError, ClientError
+
+PROJECT = "samebox"
+GLOBAL = "global"
+ENDING_STATES = frozenset({"shutting-down", "deleting", "terminating"})
+GONE_STATES = frozenset({"terminated", "deleted"})
+LIVE_CLUSTERS = ("STARTING", "BOOTSTRAPPING", "RUNNING", "WAITING", "TERMINATING")
+BUCKET = "S3 bucket"
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """One thing that is still there. `id` is what its service calls it; a `kept` one is meant to stay and doesn't count."""
+
+    kind: str
+    id: str
+    region: str
+    campaign: str = ""
+    detail: str = ""
+    state: str = ""
+    kept: bool = False
+
+    @property
+    def ending(self) -> bool:
+        """Whether AWS is taking it away already."""
+        return self.state in ENDING_STATES
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whose leftovers are looked for: all of samebox's, or one campaign's."""
+
+    campaign: str | None = None
+
+    @cached_property
+    def tags(self) -> dict[str, str]:
+        """The tags that a thing in scope has."""
+        return {"project": PROJECT} | ({"campaign": self.campaign} if self.campaign else {})
+
+    def covers(self, tags: Mapping[str, str]) -> bool:
+        """Whether something with these tags is in scope."""
+        return self.tags.items() <= tags.items()
+
+
+@dataclass(frozen=True)
+class Region:
+    """One region's session. Clients are made once."""
+
+    session: boto3.session.Session
+    name: str
+
+    @cached_property
+    def _clients(self) -> dict[str, Any]:
+        return {}
+
+    def client(self, service: str) -> Any:
+        """A service's client; untyped, because the kinds below are asked by name."""
+        if service not in self._clients:
+            self._clients[service] = self.session.client(service)  # type: ignore[call-overload]
+        return self._clients[service]
+
+    def items(self, service: str, operation: str, expression: str, **arguments: Any) -> Iterator[Any]:
+        """What a JMESPath `expression` finds in all pages of an operation."""
+        client = self.client(service)
+        if client.can_paginate(operation):
+            pages: Iterable[Any] = client.get_paginator(operation).paginate(**arguments)
+        else:
+            pages = [getattr(client, operation)(**arguments)]
+        compiled = jmespath.compile(expression)
+        for page in pages:
+            yield from compiled.search(page) or ()
+
+
+# kind -> operation, and where its answer holds id, tags, state and a word for people
+EC2_KINDS: dict[str, tuple[str, str]] = {
+    "instance": (
+        "describe_instances",
+        "Reservations[].Instances[].{id: InstanceId, tags: Tags, state: State.Name, detail: InstanceType}",
+    ),
+    "volume": ("describe_volumes", "Volumes[].{id: VolumeId, tags: Tags, state: State, detail: VolumeType}"),
+    "network interface": (
+        "describe_network_interfaces",
+        "NetworkInterfaces[].{id: NetworkInterfaceId, tags: TagSet, state: Status, detail: Description}",
+    ),
+    "elastic address": ("describe_addresses", "Addresses[].{id: AllocationId, tags: Tags, detail: PublicIp}"),
+    "VPC endpoint": (
+        "describe_vpc_endpoints",
+        "VpcEndpoints[].{id: VpcEndpointId, tags: Tags, state: State, detail: ServiceName}",
+    ),
+    "placement group": ("describe_placement_groups", "PlacementGroups[].{id: GroupName, tags: Tags, state: State}"),
+    "key pair": ("describe_key_pairs", "KeyPairs[].{id: KeyName, tags: Tags, detail: KeyPairId}"),
+    # a VPC's default group and main route table can't be deleted: they go with it
+    "security group": (
+        "describe_security_groups",
+        "SecurityGroups[?GroupName!='default'].{id: GroupId, tags: Tags, detail: GroupName}",
+    ),
+    "route table": (
+        "describe_route_tables",
+        "RouteTables[?!(Associations[?Main])].{id: RouteTableId, tags: Tags}",
+    ),
+    "internet gateway": ("describe_internet_gateways", "InternetGateways[].{id: InternetGatewayId, tags: Tags}"),
+    "subnet": ("describe_subnets", "Subnets[].{id: SubnetId, tags: Tags, detail: CidrBlock}"),
+    "VPC": ("describe_vpcs", "Vpcs[].{id: VpcId, tags: Tags, detail: CidrBlock}"),
+}
+# what the tagging API calls the things that are asked for directly; a rule goes with its group
+ASKED_DIRECTLY = frozenset(
+    {
+        *(("ec2", kind.lower().replace(" ", "-")) for kind in EC2_KINDS),
+        ("ec2", "elastic-ip"),
+        ("ec2", "security-group-rule"),
+        ("elasticmapreduce", "cluster"),
+        ("scheduler", "schedule"),
+        ("scheduler", "schedule-group"),
+        ("iam", "role"),
+        ("iam", "instance-profile"),
+        ("iam", "policy"),
+        ("s3", ""),
+    }
+)
+IAM_KINDS: dict[str, tuple[str, str, str, str]] = {
+    "instance profile": (
+        "list_instance_profiles",
+        "InstanceProfiles[].InstanceProfileName",
+        "get_instance_profile",
+        "",
+    ),
+    "IAM role": ("list_roles", "Roles[].RoleName", "get_role", ""),
+    "IAM policy": ("list_policies", "Policies[].Arn", "get_policy", "Local"),
+}
+
+
+def list_leftovers(regions: Sequence[Region], scope: Scope) -> tuple[tuple[Leftover, ...], tuple[str, ...]]:
+    """Everything in scope, kind by kind; and what AWS refused to list, so that an empty answer isn't mistaken for nothing left."""
+    found: dict[tuple[str, str], Leftover] = {}
+    refused = []
+    for what, ask in _questions(regions, scope):
+        try:
+            for leftover in ask():
+                found.setdefault((leftover.kind, leftover.id), leftover)
+        except (BotoCoreError, ClientError) as error:
+            refused.append(f"{what}: {error}")
+    return tuple(found.values()), tuple(refused)
+
+
+def _questions(regions: Sequence[Region], scope: Scope) -> Iterator[tuple[str, Callable[[], Iterator[Leftover]]]]:
+    """What is asked, in words, and the asking. IAM and S3 are the same in every region."""
+    for region in regions:
+        for kind in EC2_KINDS:
+            yield f"{kind}s in {region.name}", partial(_ec2, region, kind, scope)
+        yield f"EMR clusters in {region.name}", partial(_clusters, region, scope)
+        yield f"schedule groups in {region.name}", partial(_schedule_groups, region, scope)
+    for kind in IAM_KINDS:
+        yield kind, partial(_iam, regions[0], kind, scope)
+    yield "S3 buckets", partial(_buckets, regions[0], scope)
+    for region in regions:
+        yield f"tagged resources in {region.name}", partial(_others, region, scope)
+
+
+def _ec2(region: Region, kind: str, scope: Scope) -> Iterator[Leftover]:
+    operation, expression = EC2_KINDS[kind]
+    filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in scope.tags.items()]
+    for item in region.items("ec2", operation, expression, Filters=filters):
+        state = (item.get("state") or "").lower()
+        if state not in GONE_STATES:
+            tags = _tags(item["tags"])
+            detail = " ".join(filter(None, (tags.get("Name"), item.get("detail"))))
+            yield Leftover(kind, item["id"], region.name, tags.get("campaign", ""), detail, state)
+
+
+def _clusters(region: Region, scope: Scope) -> Iterator[Leftover]:
+    states = list(LIVE_CLUSTERS)
+    for cluster_id in region.items("emr", "list_clusters", "Clusters[].Id", ClusterStates=states):
+        cluster = region.client("emr").describe_cluster(ClusterId=cluster_id)["Cluster"]
+        tags = _tags(cluster.get("Tags"))
+        if scope.covers(tags):
+            state = cluster["Status"]["State"].lower()
+            yield Leftover("EMR cluster", cluster_id, region.name, tags.get("campaign", ""), cluster["Name"], state)
+
+
+def _schedule_groups(region: Region, scope: Scope) -> Iterator[Leftover]:
+    """The timers that end the hosts from outside. A schedule can't be tagged, its group can, and takes its schedules along."""
+    expression = "ScheduleGroups[].{name: Name, arn: Arn, state: State}"
+    for item in region.items("scheduler", "list_schedule_groups", expression, NamePrefix=PROJECT):
+        tags = _tags(region.client("scheduler").list_tags_for_resource(ResourceArn=item["arn"])["Tags"])
+        if scope.covers(tags):
+            state = item["state"].lower()
+            yield Leftover("schedule group", item["name"], region.name, tags.get("campaign", ""), state=state)
+
+
+def _iam(region: Region, kind: str, scope: Scope) -> Iterator[Leftover]:
+    """IAM can't be asked by tag: what is named after samebox is looked at one by one."""
+    operation, expression, describe, policies = IAM_KINDS[kind]
+    for name in region.items("iam", operation, expression, **({"Scope": policies} if policies else {})):
+        if not name.rpartition("/")[2].startswith(PROJECT):
+            continue
+        parameter = {"get_instance_profile": "InstanceProfileName", "get_role": "RoleName"}.get(describe, "PolicyArn")
+        answer = getattr(region.client("iam"), describe)(**{parameter: name})
+        (description,) = (value for key, value in answer.items() if key != "ResponseMetadata")
+        tags = _tags(description.get("Tags"))
+        if scope.covers(tags):
+            yield Leftover(kind, name, GLOBAL, tags.get("campaign", ""))
+
+
+def _buckets(region: Region, scope: Scope) -> Iterator[Leftover]:
+    for name in region.items("s3", "list_buckets", f"Buckets[?starts_with(Name, '{PROJECT}')].Name"):
+        try:
+            tags = _tags(region.client("s3").get_bucket_tagging(Bucket=name)["TagSet"])
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in ("NoSuchTagSet", "NoSuchBucket"):
+                raise
+            continue
+        if scope.covers(tags):
+            yield Leftover(BUCKET, name, GLOBAL, tags.get("campaign", ""), kept=True)
+
+
+def _others(region: Region, scope: Scope) -> Iterator[Leftover]:
+    filters = [{"Key": key, "Values": [value]} for key, value in scope.tags.items()]
+    expression = "ResourceTagMappingList[].{arn: ResourceARN, tags: Tags}"
+    for item in region.items("resourcegroupstaggingapi", "get_resources", expression, TagFilters=filters):
+        arn, campaign = item["arn"], _tags(item["tags"]).get("campaign", "")
+        service, resource = arn.split(":", 5)[2], arn.split(":", 5)[5]
+        if service == "s3" and "/" not in resource:
+            yield Leftover(BUCKET, resource, GLOBAL, campaign, kept=True)
+        elif (service, resource.replace(":", "/").partition("/")[0]) not in ASKED_DIRECTLY:
+            yield Leftover(OTHER, arn, region.name, campaign)
+
+
+def _tags(entries: Sequence[Mapping[str, str]] | None) -> dict[str, str]:
+    return {entry["Key"]: entry["Value"] for entry in entries or ()}

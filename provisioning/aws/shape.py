@@ -1,0 +1,119 @@
+"""What a stack's config says it will stand up, as far as it costs money. Reads Pulumi.<stack>.yaml; asks neither Pulumi nor AWS.
+
+Whether the config is sound is judged by the Pulumi program's own reader in infra/; here only what has a price is looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml  # type: ignore[import-untyped]  # ships no types
+from pydantic import Field
+
+from provisioning.document import build
+from provisioning.errors import InvalidInput
+from provisioning.inventory import Role
+
+NAMESPACE = "samebox:"
+ROLE_KEYS: dict[str, Role] = {"brokers": "broker", "clients": "client", "metadata": "metadata"}
+HOSTS_KEYS = ("count", "instanceType", "rootVolumeGib", "rootThroughputMibPerS")
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """The hosts of one role; with a `count` of 0 the rest says nothing."""
+
+    count: Annotated[int, Field(ge=0)]
+    instance_type: Annotated[str, Field(alias="instanceType")]
+    root_volume_gib: Annotated[int, Field(alias="rootVolumeGib", ge=1)]
+    root_throughput_mib_per_s: Annotated[int, Field(alias="rootThroughputMibPerS", ge=1)]
+
+
+NO_HOSTS = {"count": 0, "instanceType": "none", "rootVolumeGib": 1, "rootThroughputMibPerS": 125}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A stack's region, its hosts by role, and the EMR cluster of its report."""
+
+    region: str
+    brokers: Hosts
+    clients: Hosts
+    metadata: Hosts
+    report_instance_type: Annotated[str, Field(alias="reportInstanceType")]
+    report_instances: Annotated[int, Field(alias="reportInstances", ge=1)]
+
+    def by_role(self) -> dict[Role, Hosts]:
+        """The roles that have hosts."""
+        return {role: hosts for key, role in ROLE_KEYS.items() if (hosts := getattr(self, key)).count}
+
+
+def stack_file(directory: Path, stack: str) -> Path:
+    """The config file of a stack, given by its name, with or without an organisation, or as a path.
+
+    Raises InvalidInput naming the stacks there are.
+    """
+    path = Path(stack) if stack.endswith((".yaml", ".yml")) else directory / f"Pulumi.{stack.rpartition('/')[2]}.yaml"
+    if not path.is_file():
+        names = ", ".join(stacks(directory)) or "none"
+        raise InvalidInput(
+            f"{path}: no such file. Stacks with a config file: {names}.",
+            next_step="Name one of them with --stack, or make one with `pulumi stack init NAME`.",
+        )
+    return path
+
+
+def stacks(directory: Path) -> tuple[str, ...]:
+    """The names of the stacks that have a config file in `directory`."""
+    return tuple(sorted(stack_name(path) for path in directory.glob("Pulumi.*.yaml")))
+
+
+def stack_name(path: Path) -> str:
+    """sn2022 for .../Pulumi.sn2022.yaml"""
+    return path.stem.removeprefix("Pulumi.")
+
+
+def read_stack_config(path: Path) -> dict[str, Any]:
+    """The config under samebox's namespace, keys without it. Raises InvalidInput."""
+    try:
+        document = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path}: can't be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise InvalidInput(f"{path}: not valid YAML: {error}") from None
+    config = document.get("config") if isinstance(document, dict) else None
+    if not isinstance(config, dict):
+        raise InvalidInput(
+            f"{path}: key 'config' is missing.",
+            next_step=f"Set the stack's config, e.g. `pulumi config set samebox:region us-west-2 --stack {stack_name(path)}`.",
+        )
+    return {str(key).removeprefix(NAMESPACE): value for key, value in config.items() if str(key).startswith(NAMESPACE)}
+
+
+def load_shape(path: Path) -> Shape:
+    """Reads a stack's shape. Raises InvalidInput naming file and key."""
+    config = read_stack_config(path)
+    picked: dict[str, Any] = {
+        key: config[key] for key in ("region", "reportInstanceType", "reportInstances") if key in config
+    }
+    for key in ROLE_KEYS:
+        if key in config:
+            picked[key] = _hosts(config[key])
+    try:
+        return build(Shape, picked, where=str(path))
+    except InvalidInput as error:
+        name = stack_name(path)
+        raise InvalidInput(
+            str(error),
+            next_step=f"`pulumi config set --path samebox:KEY VALUE --stack {name}` sets one; the committed presets show all.",
+        ) from None
+
+
+def _hosts(value: Any) -> Any:
+    """One role's table with the keys that cost money; what isn't a table is left for `build` to refuse."""
+    if not isinstance(value, dict):
+        return value
+    picked = {key: value[key] for key in HOSTS_KEYS if key in value}
+    return {**NO_HOSTS, **picked} if picked.get("count") in (0, "0") else picked

@@ -1,0 +1,235 @@
+"""The sweep over AWS on this machine: lists exactly what is samebox's, takes it away in order, and says what it can't."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.awsrequest import AWSResponse, HTTPHeaders
+from moto import mock_aws
+
+from provisioning.aws.leftovers import Leftover
+from provisioning.aws.pulumi_command import ScriptedPulumi
+from provisioning.aws.stack import Stack
+from provisioning.aws.sweep import Found, NotRemoved, Sweep
+from tests.aws.world import World, make_world
+from tests.infra.double import placement_groups
+
+REGION = "us-west-2"
+
+
+class Clock:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+@pytest.fixture(autouse=True)
+def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """moto in this process, with placement groups."""
+    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    placement_groups.install()
+    with mock_aws():
+        yield
+
+
+def ours(campaign: str = "c1") -> World:
+    """What a stack of samebox leaves if nobody takes it away."""
+    return make_world(REGION, {"project": "samebox", "campaign": campaign, "owner": "o"}, f"samebox-{campaign}")
+
+
+def somebody_elses() -> World:
+    """The same things of another project, with names that look like ours."""
+    return make_world(REGION, {"project": "other", "campaign": "c1", "owner": "o"}, "samebox-look-alike")
+
+
+def things(leftovers: tuple[Leftover, ...]) -> set[tuple[str, str]]:
+    """Kind and id of each."""
+    return {(leftover.kind, leftover.id) for leftover in leftovers}
+
+
+def still_there(world: World) -> set[tuple[str, str]]:
+    """Which of a world's EC2 things exist, asked of EC2 itself."""
+    ec2 = world.session.client("ec2")
+    groups = {group["GroupId"] for group in ec2.describe_security_groups()["SecurityGroups"]}
+    vpcs = {vpc["VpcId"] for vpc in ec2.describe_vpcs()["Vpcs"]}
+    subnets = {subnet["SubnetId"] for subnet in ec2.describe_subnets()["Subnets"]}
+    pages = ec2.describe_instances()["Reservations"]
+    running = {i["InstanceId"] for page in pages for i in page["Instances"] if i["State"]["Name"] == "running"}
+    volumes = {volume["VolumeId"] for volume in ec2.describe_volumes()["Volumes"]}
+    existing = groups | vpcs | subnets | running | volumes
+    return {thing for thing in world.things if thing[1] in existing}
+
+
+def test_it_lists_what_was_made_and_nothing_else() -> None:
+    """Every kind, by tag alone; the bucket is shown as kept; nothing of another project, whatever it is called."""
+    world = ours()
+    somebody_elses()
+    found = Sweep([REGION, "us-east-1"]).find()
+    assert things(found.left) == world.things
+    assert [(kept.id, kept.campaign) for kept in found.leftovers if kept.kept] == [(world.bucket, "c1")]
+    assert found.refused == ()
+    assert not found.clean
+
+
+def test_one_campaign_alone() -> None:
+    """With a campaign's name, another campaign's things don't count."""
+    first, second = ours("c1"), ours("c10")
+    assert things(Sweep([REGION], "c1").find().left) == first.things
+    assert things(Sweep([REGION]).find().left) == first.things | second.things
+
+
+def test_an_empty_account_is_clean() -> None:
+    """Nothing there, nothing refused; what has ended isn't there either."""
+    sweep = Sweep([REGION])
+    assert sweep.find() == Found((REGION,), (), ())
+    image = "ami-0d53cc9bd365ad65b"
+    ec2 = boto3.client("ec2", REGION)
+    tags: Any = [{"ResourceType": "instance", "Tags": [{"Key": "project", "Value": "samebox"}]}]
+    answer = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, TagSpecifications=tags)
+    assert not sweep.find().clean
+    ec2.terminate_instances(InstanceIds=[answer["Instances"][0]["InstanceId"]])
+    assert sweep.find().clean
+
+
+def test_a_bucket_kept_on_purpose_does_not_count() -> None:
+    """The results bucket alone is a clean end, and is said."""
+    s3: Any = boto3.client("s3", REGION)
+    s3.create_bucket(Bucket="samebox-c1-0123456", CreateBucketConfiguration={"LocationConstraint": REGION})
+    tags = [{"Key": "project", "Value": "samebox"}, {"Key": "campaign", "Value": "c1"}]
+    s3.put_bucket_tagging(Bucket="samebox-c1-0123456", Tagging={"TagSet": tags})
+    found = Sweep([REGION]).find()
+    assert found.clean
+    assert found.to_json()["kept"][0]["id"] == "samebox-c1-0123456"
+
+
+def test_taking_away_leaves_nothing_but_the_bucket() -> None:
+    """Everything of ours goes, in one order that AWS accepts; everything of others stays; a second time there is nothing to do."""
+    world, others = ours(), somebody_elses()
+    before = still_there(others)
+    sweep, clock = Sweep([REGION]), Clock()
+    found = sweep.remove_all(sweep.find().left, lambda _: None, clock=clock, sleep=clock.sleep)
+    assert found.clean
+    assert still_there(world) == set()
+    assert still_there(others) == before
+    assert len(before) == 6
+    assert [bucket["Name"] for bucket in world.session.client("s3").list_buckets()["Buckets"]] == [
+        world.bucket,
+        others.bucket,
+    ]
+    assert sweep.remove_all(sweep.find().left, lambda _: None, clock=clock, sleep=clock.sleep).clean
+
+
+def test_only_what_was_shown_is_taken_away() -> None:
+    """What appears between the list and the deletion stays: nobody agreed to it."""
+    first = ours("c1")
+    sweep, clock = Sweep([REGION]), Clock()
+    shown = sweep.find().left
+    second = ours("c2")
+    found = sweep.remove_all(shown, lambda _: None, clock=clock, sleep=clock.sleep)
+    assert things(found.left) == second.things
+    assert still_there(first) == set()
+
+
+def test_a_protected_host_is_told_and_keeps_what_it_stands_on() -> None:
+    """Termination protection ends the attempt at once, with AWS's reason; the timer that will end the host is left alone."""
+    world = ours()
+    instance = world.id_of("instance")
+    ec2 = world.session.client("ec2")
+    ec2.modify_instance_attribute(InstanceId=instance, DisableApiTermination={"Value": True})
+    sweep, clock = Sweep([REGION]), Clock()
+    with pytest.raises(NotRemoved, match=f"instance {instance}: .*OperationNotPermitted") as caught:
+        sweep.remove_all(sweep.find().left, lambda _: None, clock=clock, sleep=clock.sleep)
+    assert f"schedule group samebox-c1-end: waits for instance {instance}" in str(caught.value)
+    assert clock.now_s < 10
+    left = things(caught.value.found.left)
+    assert left == {thing for thing in world.things if thing[0] != "EMR cluster"}
+    ec2.modify_instance_attribute(InstanceId=instance, DisableApiTermination={"Value": False})
+    assert sweep.remove_all(sweep.find().left, lambda _: None, clock=clock, sleep=clock.sleep).clean
+
+
+class SlowlyEnding(Sweep):
+    """AWS as it is: what was told to end is there for a while."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__([REGION])
+        self.looks = looks
+        self.ending = Leftover("EMR cluster", "j-1", REGION, state="terminating")
+
+    def find(self) -> Found:
+        self.looks -= 1
+        return Found((REGION,), (self.ending,) if self.looks >= 0 else (), ())
+
+
+def test_it_waits_for_what_is_ending() -> None:
+    """A cluster that takes minutes to end is waited for, and not told again; for ever it isn't."""
+    sweep, clock = SlowlyEnding(30), Clock()
+    assert sweep.remove_all((sweep.ending,), lambda _: None, clock=clock, sleep=clock.sleep).clean
+    assert 300 < clock.now_s < 600
+    sweep, clock = SlowlyEnding(10_000), Clock()
+    with pytest.raises(NotRemoved, match="EMR cluster j-1: still terminating"):
+        sweep.remove_all((sweep.ending,), lambda _: None, clock=clock, sleep=clock.sleep)
+    assert 1800 < clock.now_s < 1900
+
+
+def test_what_is_refused_is_not_taken_for_nothing() -> None:
+    """A list that AWS refuses makes the answer unclean, and names what isn't known; the rest is listed all the same."""
+    world = ours()
+
+    def refuse(request: Any, **_: Any) -> AWSResponse:
+        body = "<ErrorResponse><Error><Code>AccessDenied</Code><Message>not you</Message></Error></ErrorResponse>"
+        raw: Any = io.BytesIO(body.encode())
+        raw.stream = lambda **_: iter([body.encode()])
+        return AWSResponse(request.url, 403, HTTPHeaders(), raw)
+
+    sweep = Sweep([REGION])
+    sweep._regions[0].client("iam").meta.events.register_first("before-send.iam.ListRoles", refuse)
+    found = sweep.find()
+    assert [refusal.split(":")[0] for refusal in found.refused] == ["IAM role"]
+    assert "AccessDenied" in found.refused[0]
+    assert things(found.left) == {thing for thing in world.things if thing[0] != "IAM role"}
+    empty = Found((REGION,), (), found.refused)
+    assert not empty.clean
+
+
+def test_a_tagged_thing_of_an_unknown_service_is_listed_and_left() -> None:
+    """The tagging API finds what the kit doesn't make; the sweep says so and won't delete it."""
+    topic = boto3.client("sns", REGION).create_topic(Name="alarms", Tags=[{"Key": "project", "Value": "samebox"}])
+    sweep, clock = Sweep([REGION]), Clock()
+    found = sweep.find()
+    assert things(found.left) == {("other", topic["TopicArn"])}
+    with pytest.raises(NotRemoved, match="alarms: samebox doesn't make this kind of thing"):
+        sweep.remove_all(found.left, lambda _: None, clock=clock, sleep=clock.sleep)
+    assert clock.now_s < 1
+
+
+def test_what_a_stacks_state_knows_is_told_apart() -> None:
+    """The orphan of a killed `pulumi up` is the one that the state doesn't know."""
+    world = ours()
+    instance, orphan = world.id_of("instance"), world.id_of("volume")
+    resources = [{"urn": "urn:pulumi:sn::samebox::x", "type": "pulumi:pulumi:Stack"}, {"urn": "u", "id": instance}]
+    export = json.dumps({"version": 3, "deployment": {"resources": resources}})
+    pulumi = ScriptedPulumi([("stack export --non-interactive --stack sn", export)])
+    known = Stack("sn", Path(), command=pulumi).resource_ids()
+    assert known == {instance}
+    told = {each["id"]: each["in_state"] for each in Sweep([REGION]).find().to_json(known)["left"]}
+    assert (told[instance], told[orphan]) == (True, False)
+    assert (
+        Stack(
+            "sn", Path(), command=ScriptedPulumi([("stack export --non-interactive --stack sn", "{}")])
+        ).resource_ids()
+        == set()
+    )

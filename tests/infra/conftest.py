@@ -1,0 +1,36 @@
+"""The engine, a cloud and a project for the tests of the Pulumi program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.infra.double.cloud import local_cloud
+from tests.infra.double.project import NewProject, Project
+from tests.infra.engine.engine import Engine, find_engine
+
+
+@pytest.fixture(scope="session")
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """The real `pulumi`, built if it has to be; says which it is and how long that took."""
+    found = find_engine()
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        reporter.write_line(f"\n{found}")
+    return found
+
+
+@pytest.fixture
+def new_project(tmp_path: Path, engine: Engine) -> Iterator[NewProject]:
+    """Makes a stack of its own in a cloud of its own: new_project("smoke", hosts=False)."""
+    with ExitStack() as clouds:
+
+        def make(preset: str = "smoke", *, hosts: bool = False) -> Project:
+            folder = tmp_path / preset
+            cloud = clouds.enter_context(local_cloud(folder / "cloud", hosts=hosts))
+            return Project(folder, preset, cloud, engine)
+
+        yield make

@@ -1,0 +1,105 @@
+"""docs/aws.md says what the presets and AWS say: figures, policy, file names."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from fnmatch import fnmatch
+from typing import Any
+
+import botocore.session
+import yaml  # type: ignore[import-untyped]  # ships no types
+from pydantic.alias_generators import to_camel
+
+from infra.instance_types import INSTANCE_TYPES
+from infra.settings import HostGroup, Settings
+from tests.infra.recorded_program import ROOT
+
+GUIDE = (ROOT / "docs/aws.md").read_text()
+STACKS = ("sn2022", "sn2020", "smoke")
+LONGEST_POLICY = 6_144  # of a customer managed policy, without white space
+CALLED_IN_BOTOCORE = {"ec2": "ec2", "iam": "iam", "scheduler": "scheduler", "elasticmapreduce": "emr"}
+
+
+def config(stack: str) -> dict[str, Any]:
+    """A preset's own keys."""
+    read = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"]
+    return {key.removeprefix("samebox:"): value for key, value in read.items()}
+
+
+def row(stack: str, heading: str) -> list[str]:
+    """The cells of a stack's row in the table under a heading."""
+    section = GUIDE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    (line,) = re.findall(rf"^\| {stack} \|(.*)\|$", section, re.MULTILINE)
+    return [cell.strip() for cell in line.split("|")]
+
+
+def test_the_table_of_testbeds_is_that_of_the_presets() -> None:
+    """Counts and types of every role, and of the report's cluster."""
+    for stack in STACKS:
+        made = config(stack)
+        roles = [f"{made[key]['count']} x {made[key]['instanceType']}" for key in ("brokers", "clients", "metadata")]
+        assert row(stack, "Which testbed") == [*roles, f"{made['reportInstances']} x {made['reportInstanceType']}"]
+
+
+def test_the_quotas_are_those_of_the_presets() -> None:
+    """vCPUs of all hosts, of a replaced broker, of the report, and what covers them; the presets' own comments agree."""
+    for stack in STACKS:
+        made = config(stack)
+        hosts = sum(
+            made[key]["count"] * INSTANCE_TYPES[made[key]["instanceType"]].vcpus
+            for key in ("brokers", "clients", "metadata")
+        )
+        broker = INSTANCE_TYPES[made["brokers"]["instanceType"]].vcpus
+        report = made["reportInstances"] * INSTANCE_TYPES[made["reportInstanceType"]].vcpus
+        enough = hosts + max(3 * broker, report)
+        assert row(stack, "Quotas") == [str(hosts), str(broker), str(report), str(enough)]
+        assert f"# {hosts} vCPUs, and {report} more" in (ROOT / f"Pulumi.{stack}.yaml").read_text()
+
+
+def test_the_policy_names_actions_that_exist() -> None:
+    """No action is misspelt, none is everything, and the policy is short enough to be made."""
+    policy = json.loads(GUIDE.split("```json\n")[1].split("```")[0])
+    assert len(re.sub(r"\s", "", json.dumps(policy))) <= LONGEST_POLICY
+    session = botocore.session.get_session()
+    operations = {
+        prefix: session.get_service_model(name).operation_names for prefix, name in CALLED_IN_BOTOCORE.items()
+    }
+    checked = 0
+    for statement in policy["Statement"]:
+        actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
+        for action in actions:
+            prefix, _, name = action.partition(":")
+            assert name not in ("", "*"), action
+            if prefix in operations and action != "iam:PassRole":  # a permission that is no call
+                # the API has RunJobFlow, the permission to call it has the same name; List* and Describe* are patterns
+                assert any(fnmatch(operation, name) for operation in operations[prefix]), action
+                checked += 1
+    assert checked > 80
+
+
+def test_whatever_ends_or_changes_things_is_limited_to_ours() -> None:
+    """By tag, or by name."""
+    policy = json.loads(GUIDE.split("```json\n")[1].split("```")[0])
+    for statement in policy["Statement"]:
+        actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
+        if any(re.search(r":(Delete|Terminate|Revoke|Modify|Put|Detach)", action) for action in actions):
+            by_tag = statement.get("Condition", {}).get("StringEquals", {}).get("aws:ResourceTag/project") == "samebox"
+            assert by_tag or "samebox-*" in str(statement["Resource"]), statement["Sid"]
+
+
+def test_the_table_of_keys_has_every_key() -> None:
+    """Those of a stack, and those inside a role's table."""
+    section = GUIDE.split("## Config keys\n")[1].split("\n## ")[0]
+    documented = {
+        key.strip() for line in re.findall(r"^\| ([\w, ]+) \|", section, re.MULTILINE) for key in line.split(",")
+    }
+    assert documented - {"key"} == {to_camel(field.name) for field in fields(Settings)}
+    assert all(f"`{to_camel(field.name)}`" in section for field in fields(HostGroup))
+
+
+def test_files_that_the_guide_links_to_exist() -> None:
+    """Relative links lead somewhere."""
+    for link in re.findall(r"\]\((\.\./[^)#]+)\)", GUIDE):
+        assert (ROOT / "docs" / link).resolve().exists(), link

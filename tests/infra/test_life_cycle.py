@@ -1,0 +1,246 @@
+"""A testbed's life with the real Pulumi engine, from nothing to nothing, and all that may come between."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.infra.double.cloud import Faults
+from tests.infra.double.project import NewProject, Project, Step, moment
+from tests.infra.double.things import buckets, client, instances, things
+
+pytestmark = [pytest.mark.integration, pytest.mark.infra]
+WAIT_S = 60.0
+SMOKE_HOSTS = {"broker-1", "broker-2", "broker-3", "client-1", "metadata-1"}
+
+
+def ids(project: Project) -> dict[str, str]:
+    """Host name -> instance id, as the stack exports them."""
+    return {host.name: host.instance_id for host in project.inventory().hosts}
+
+
+def await_true(condition: Callable[[], bool]) -> None:
+    """Returns once the condition holds."""
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.05)
+
+
+def orphans(project: Project) -> set[str]:
+    """Instances with the project's tag that the stack knows nothing of."""
+    state = project.state()
+    tagged = {each for each, tags in instances(project.cloud).items() if tags.get("project") == "samebox"}
+    return {each for each in tagged if each not in state}
+
+
+def test_from_nothing_to_the_bucket_and_again(new_project: NewProject) -> None:
+    """Up makes everything once; destroy leaves the results bucket alone; a second up after it works."""
+    project = new_project()
+    before = things(project.cloud)
+    made = project.up().changes
+    assert set(made) == {"create"}
+    first = project.inventory()
+    assert {host.name for host in first.hosts} == SMOKE_HOSTS
+    assert {host.instance_id for host in first.hosts} == set(instances(project.cloud))
+    assert first.testbed.kind == "aws"
+
+    assert project.up().changes == {}
+    project.pulumi("preview", "--expect-no-changes")
+    project.pulumi("preview", "--refresh", "--expect-no-changes")
+
+    assert project.destroy().changes == {"delete": made["create"]}
+    bucket = buckets(project.cloud)
+    assert len(bucket) == 1
+    assert things(project.cloud) - before == bucket
+    assert project.samebox("sweep").exit_status == 0
+
+    assert set(project.up().changes) == {"create"}
+    assert not set(ids(project).values()) & {host.instance_id for host in first.hosts}
+    project.destroy()
+    assert things(project.cloud) - before == buckets(project.cloud)
+
+
+def test_one_generation_more_replaces_one_host(new_project: NewProject) -> None:
+    """The new instance is there before the old one goes; no other host is touched; its host key is another one."""
+    project = new_project()
+    project.up()
+    old = project.inventory()
+    project.set("generations.broker-2", 2)
+    ran = project.up()
+    assert ran.changes["replace"] == 1
+    done = [step.operation for step in ran.steps if step.resource == "broker-2"]
+    assert done.index("create-replacement") < done.index("delete-replaced")
+    assert {step.resource for step in ran.steps if "replace" in step.operation} == {"broker-2"}
+
+    new = project.inventory()
+    changed = {host.name for host, before in zip(new.hosts, old.hosts, strict=True) if host != before}
+    assert changed == {"broker-2"}
+    host, before = (next(host for host in each.hosts if host.name == "broker-2") for each in (new, old))
+    assert host.generation == 2
+    assert host.instance_id != before.instance_id
+    assert host.ssh.host_key != before.ssh.host_key
+    assert set(instances(project.cloud)) == {host.instance_id for host in new.hosts}
+
+
+def test_a_later_end_replaces_nothing(new_project: NewProject) -> None:
+    """Extending the testbed changes tags and timers in place."""
+    project = new_project()
+    project.up()
+    hosts, later = ids(project), moment(datetime.now(UTC) + timedelta(hours=9))
+    project.set("expires", later)
+    assert set(project.up().changes) == {"update"}
+    assert ids(project) == hosts
+    assert {tags["expires"] for tags in instances(project.cloud).values()} == {later}
+    scheduler = client(project.cloud, "scheduler")
+    for timer in scheduler.list_schedules()["Schedules"]:
+        found = scheduler.get_schedule(GroupName=timer["GroupName"], Name=timer["Name"])
+        assert found["ScheduleExpression"] == f"at({later.removesuffix('Z')})"
+
+
+def test_a_host_lost_outside_is_found(new_project: NewProject) -> None:
+    """A plain preview believes its state; with a refresh the lost host alone is made anew."""
+    project = new_project()
+    project.up()
+    before = ids(project)
+    client(project.cloud, "ec2").terminate_instances(InstanceIds=[before["broker-1"]])
+    project.pulumi("preview", "--expect-no-changes")
+    ran = project.up("--refresh")
+    assert Step("create", "broker-1") in ran.steps
+    after = ids(project)
+    assert {name for name in before if before[name] != after[name]} == {"broker-1"}
+
+
+def test_up_without_capacity_is_completed_later(new_project: NewProject) -> None:
+    """A creation that fails keeps what was made; the next up makes the missing host and what waited for it."""
+    project = new_project()
+    project.cloud.inject(Faults(no_capacity=("broker-2",)))
+    assert "InsufficientInstanceCapacity" in project.up(exit_status=None).output
+    made = set(instances(project.cloud))
+    assert len(made) == len(SMOKE_HOSTS) - 1
+
+    project.cloud.inject(Faults())
+    ran = project.up()
+    assert [step for step in ran.steps if step.resource in SMOKE_HOSTS] == [Step("create", "broker-2")]
+    assert made < set(instances(project.cloud))
+    assert project.up().changes == {}
+
+
+def test_a_replacement_that_cannot_be_had_keeps_the_old_host(new_project: NewProject) -> None:
+    """No capacity for the new one: the old one lives on, and a later up replaces it."""
+    project = new_project()
+    project.up()
+    old = ids(project)
+    project.set("generations.broker-2", 2)
+    project.cloud.inject(Faults(no_capacity=("broker-2",)))
+    project.up(exit_status=1)
+    assert set(instances(project.cloud)) == set(old.values())
+    project.cloud.inject(Faults())
+    assert project.up().changes["replace"] == 1
+    assert old["broker-2"] not in instances(project.cloud)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_destroy_is_repeated(new_project: NewProject, how: signal.Signals) -> None:
+    """Broken off after the first deletion, politely or not, a destroy done again ends at nothing but the bucket."""
+    project = new_project()
+    before = things(project.cloud)
+    project.up()
+    process = project.start("destroy", "--yes", "--skip-preview", "--json")
+    assert process.stdout is not None
+    for line in process.stdout:
+        if '"resOutputsEvent"' in line and '"op":"delete"' in line:
+            break
+    _send(process.pid, how)
+    process.communicate(timeout=WAIT_S)
+    assert process.returncode != 0
+    assert things(project.cloud) - before > buckets(project.cloud), "it was over before it was interrupted"
+
+    if how == signal.SIGKILL:
+        assert "locked" in project.destroy(exit_status=None).output
+        project.pulumi("cancel", "--yes", project.preset)
+    project.destroy()
+    assert things(project.cloud) - before == buckets(project.cloud)
+
+
+def test_a_killed_replacement_leaves_an_orphan_that_the_sweep_finds(new_project: NewProject) -> None:
+    """Killed while an instance was being made, the engine forgets it, and destroy leaves it: its tags tell, the sweep takes it."""
+    project = new_project()
+    before = things(project.cloud)
+    project.up()
+    project.cloud.inject(Faults(launch_delay_s={"broker-2": 3.0}))
+    project.set("generations.broker-2", 2)
+    process = project.start("up", "--yes", "--skip-preview")
+    await_true(lambda: project.cloud.launches_slowly("broker-2"))
+    _send(process.pid, signal.SIGKILL)
+    process.communicate(timeout=WAIT_S)
+    project.cloud.inject(Faults())
+    await_true(lambda: len(instances(project.cloud)) == len(SMOKE_HOSTS) + 1)
+
+    project.pulumi("cancel", "--yes", project.preset)
+    project.up()
+    orphan = orphans(project)
+    assert len(orphan) == 1
+    assert instances(project.cloud)[next(iter(orphan))]["host"] == "broker-2"
+    project.destroy()
+    assert set(instances(project.cloud)) == orphan
+    swept = project.samebox("sweep")
+    assert swept.exit_status == 1
+    assert next(iter(orphan)) in swept.output
+    assert project.samebox("sweep", "--delete", "--yes").exit_status == 0
+    assert things(project.cloud) - before == buckets(project.cloud)
+
+
+def test_secrets_are_not_in_the_state(new_project: NewProject) -> None:
+    """Neither a host's private key nor the seed of all of them is readable in the backend or in what pulumi prints."""
+    project = new_project()
+    printed = project.pulumi("up", "--yes").output + project.state()
+    assert '"userData"' in printed
+    for secret in ("OPENSSH PRIVATE KEY", "5a" * 32):
+        assert secret not in printed
+
+
+@pytest.mark.parametrize(("preset", "hosts"), [("sn2022", 10), ("sn2020", 10), ("smoke", 5)])
+def test_every_preset_has_a_plan(new_project: NewProject, preset: str, hosts: int) -> None:
+    """The committed configuration, completed as documented, previews whole: so many instances and nothing wrong."""
+    project = new_project(preset)
+    printed = project.pulumi("preview").output
+    assert printed.count("aws:ec2:Instance ") == hosts
+    assert not instances(project.cloud)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("brokers.instanceType", "i3en.7xlarge"), ("operatorCidr", "0.0.0.0/0"), ("brokers.count", 0)]
+)
+def test_bad_config_fails_in_preview(new_project: NewProject, key: str, value: str | int) -> None:
+    """One clear message that names the key, no traceback, nothing made."""
+    _refused_in_preview(new_project(), key, value)
+
+
+def test_an_image_of_another_region_fails_in_preview(new_project: NewProject) -> None:
+    """Image ids look alike everywhere: the region is asked."""
+    project = new_project()
+    filters = [{"Name": "name", "Values": ["al2023-ami-2023*-kernel-6.18-x86_64"]}]
+    images = client(replace(project.cloud, region="us-east-1"), "ec2").describe_images(Filters=filters)["Images"]
+    _refused_in_preview(project, "ami", images[0]["ImageId"])
+
+
+def _refused_in_preview(project: Project, key: str, value: str | int) -> None:
+    before = things(project.cloud)
+    project.set(key, value)
+    ran = project.pulumi("preview", exit_status=None)
+    assert ran.exit_status != 0
+    assert f"samebox:{key}" in ran.output
+    assert "Traceback" not in ran.output
+    assert things(project.cloud) == before
+
+
+def _send(pid: int, how: signal.Signals) -> None:
+    """To the engine alone, as Ctrl-C reaches it or as a crash would hit it."""
+    os.kill(pid, how)
