@@ -70,9 +70,12 @@ def print_preparation(preparation: Preparation, target: Target) -> None:
     """What was changed, what differs and was left, and how much was as wanted."""
     told = [*preparation.changed, *preparation.left]
     if told:
-        table = Table("host", "what", "wanted", "found", "now", "", box=None, header_style="bold")
+        table = Table("hosts", "what", "wanted", "found", "now", "", box=None, header_style="bold")
+        alike: dict[tuple[str, ...], list[str]] = {}
         for row in told:
-            table.add_row(row.host, row.name, row.wanted, row.before, row.after, MARKS[row.status])
+            alike.setdefault((row.name, row.wanted, row.before, row.after, MARKS[row.status]), []).append(row.host)
+        for columns, hosts in alike.items():
+            table.add_row(", ".join(hosts), *columns)
         Console(highlight=False).print(table)
     if preparation.left:
         console.print(

@@ -48,14 +48,14 @@ def other_machine(
     folder: Path, address: str, *, role: Role, data_dirs: tuple[DataDir, ...] = ()
 ) -> Iterator[OtherMachine]:
     """Starts the machine with its sshd on `address` (127.x.y.z), and ends all of it."""
-    root = folder / "root"
-    root.mkdir()
+    layers = folder / "layers"
+    layers.mkdir()
     settings = {path: folder / path.strip("/").replace("/", "-") for path in SETTINGS}
     for path, file in settings.items():
         file.write_text(f"{SETTINGS[path]}\n")
     for name in ("operator_key", "host_key"):
         make_key(folder / name, name)
-    (folder / "start").write_text(_start_script(folder, root, settings))
+    (folder / "start").write_text(_start_script(folder, layers, settings))
     (folder / "sshd_config").write_text(_sshd_config(address))
     log = folder / "log"
     with log.open("wb") as output:
@@ -99,15 +99,17 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _start_script(folder: Path, root: Path, settings: dict[str, Path]) -> str:
+def _start_script(folder: Path, layers: Path, settings: dict[str, Path]) -> str:
     """Runs in the new namespaces. The overlay's upper half is on a tmpfs: below the lower half it would not be allowed."""
-    quoted, merged = shlex.quote(str(folder)), shlex.quote(str(root / "merged"))
+    quoted, upper, work, merged = (
+        shlex.quote(str(path)) for path in (folder, layers / "upper", layers / "work", layers / "merged")
+    )
     bindings = "\n".join(f"mount --bind {shlex.quote(str(file))} {merged}{path}" for path, file in settings.items())
     return f"""
 mount --make-rprivate /
-mount -t tmpfs -o size=1500m tmpfs {shlex.quote(str(root))}
-mkdir {quoted}/root/upper {quoted}/root/work {merged}
-mount -t overlay -o lowerdir=/,upperdir={quoted}/root/upper,workdir={quoted}/root/work overlay {merged}
+mount -t tmpfs -o size=1500m tmpfs {shlex.quote(str(layers))}
+mkdir {upper} {work} {merged}
+mount -t overlay -o lowerdir=/,upperdir={upper},workdir={work} overlay {merged}
 mount -t proc proc {merged}/proc
 mount --rbind /sys {merged}/sys
 mount --rbind /dev {merged}/dev

@@ -63,6 +63,7 @@ class SlowDisk:
 @contextlib.contextmanager
 def throttle() -> Iterator[Throttle]:
     """This process, and what it starts, in a cgroup of its own, in which nothing is slow yet. Raises OSError if there can't be."""
+    _take_away_what_is_left()
     hierarchy, unified = _hierarchy()
     before = hierarchy / _own_group(unified).lstrip("/")
     group = hierarchy / f"{NAME}-{os.getpid()}-{next(_numbers)}"
