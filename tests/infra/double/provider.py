@@ -7,6 +7,7 @@ the rules forbid fails in Check, in a preview already; what it hasn't learnt fai
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import ipaddress
@@ -192,8 +193,11 @@ def main() -> None:
     engine = os.getppid()
     server, port = serve()
     print(port, flush=True)
-    while server.wait_for_termination(PARENT_CHECK_S) and os.getppid() == engine:  # True: the time is over, it serves
-        pass
+    with contextlib.suppress(KeyboardInterrupt):  # how the engine ends it
+        while (
+            server.wait_for_termination(PARENT_CHECK_S) and os.getppid() == engine
+        ):  # True: the time is over, it serves
+            pass
 
 
 def _token(urn: str) -> str:
