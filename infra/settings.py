@@ -26,7 +26,6 @@ from infra.instance_types import INSTANCE_TYPES, InstanceType
 Role = Literal["broker", "client", "metadata"]
 NAMESPACE = "samebox"
 LONGEST_LIFE = timedelta(days=7)
-EMR_LEAST_VCPUS = 4
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,28}[a-z0-9]$")]
 
@@ -49,6 +48,20 @@ class HostGroup:
 
 
 @dataclass(frozen=True)
+class ClientGroup(HostGroup):
+    """Without clients there is no load."""
+
+    count: Annotated[int, AfterValidator(values.at_least_one), Field(le=32)]
+
+
+@dataclass(frozen=True)
+class BrokerGroup(ClientGroup):
+    """Brokers keep their data on disks of the machine itself, which the vetting judges."""
+
+    instance_type: Annotated[str, AfterValidator(values.instance_type), AfterValidator(values.with_instance_disks)]
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything that the program is told from outside. Times are UTC, ISO 8601."""
 
@@ -64,10 +77,12 @@ class Settings:
     created: Annotated[str, AfterValidator(values.utc_time)]
     expires: Annotated[str, AfterValidator(values.utc_time)]
     host_key_seed: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = field(repr=False)
-    brokers: HostGroup
-    clients: HostGroup
+    brokers: BrokerGroup
+    clients: ClientGroup
     metadata: HostGroup
-    report_instance_type: Annotated[str, AfterValidator(values.instance_type)]
+    report_instance_type: Annotated[
+        str, AfterValidator(values.instance_type), AfterValidator(values.large_enough_for_emr)
+    ]
     report_instances: Annotated[int, Field(ge=1, le=64)]
     generations: Mapping[str, Annotated[int, Field(ge=1)]] = field(default_factory=dict)
 
@@ -168,19 +183,6 @@ def _contradictions(settings: Settings, now: datetime) -> list[str]:
         problems.append(
             f"samebox:availabilityZone {settings.availability_zone} isn't a zone of region {settings.region}."
             f" Set it: {set_command('availabilityZone', now)}"
-        )
-    for key, group in (("brokers", settings.brokers), ("clients", settings.clients)):
-        if group.count < 1:
-            problems.append(f"samebox:{key}.count = 0: at least one is needed. Set it: {set_command(key, now)}")
-    if not settings.brokers.machine.instance_disks:
-        with_disks = ", ".join(name for name, machine in INSTANCE_TYPES.items() if machine.instance_disks)
-        problems.append(
-            f"samebox:brokers.instanceType {settings.brokers.instance_type} has no disks of its own. Valid ones: {with_disks}."
-        )
-    report = INSTANCE_TYPES[settings.report_instance_type]
-    if report.vcpus < EMR_LEAST_VCPUS or not report.cluster_placement:
-        problems.append(
-            f"samebox:reportInstanceType {report.name} is too small for EMR. Set it: {set_command('reportInstanceType', now)}"
         )
     unknown = sorted(set(settings.generations) - set(settings.host_names))
     if unknown:

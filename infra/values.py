@@ -12,6 +12,7 @@ from infra.instance_types import INSTANCE_TYPES
 
 PROJECT_FOLDER = Path(__file__).resolve().parents[1]
 WIDEST_OPERATOR_PREFIX = 16
+EMR_LEAST_VCPUS = 4
 
 
 def instance_type(name: str) -> str:
@@ -21,6 +22,28 @@ def instance_type(name: str) -> str:
         guess = f" Did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"unknown instance type.{guess} Valid ones: {', '.join(INSTANCE_TYPES)}")
     return name
+
+
+def with_instance_disks(name: str) -> str:
+    """A known type that has NVMe disks of its own."""
+    if not INSTANCE_TYPES[name].instance_disks:
+        valid = ", ".join(known.name for known in INSTANCE_TYPES.values() if known.instance_disks)
+        raise ValueError(f"this type has no disks of its own. Valid ones: {valid}")
+    return name
+
+
+def large_enough_for_emr(name: str) -> str:
+    """A known type that EMR offers and Spark has room on."""
+    if INSTANCE_TYPES[name].vcpus < EMR_LEAST_VCPUS:
+        raise ValueError(f"too small for EMR, which wants {EMR_LEAST_VCPUS} vCPUs")
+    return name
+
+
+def at_least_one(count: int) -> int:
+    """A count that isn't zero or less."""
+    if count < 1:
+        raise ValueError("at least one is needed")
+    return count
 
 
 def operator_cidr(text: str) -> str:

@@ -72,7 +72,7 @@ def test_the_times_that_a_message_proposes_would_do(tmp_path: Path) -> None:
         ({"brokers": group(count=None)}, "samebox:brokers.count is missing"),
         ({"brokers": group(instanceType="i3en.7xlarge")}, "Did you mean 'i3en."),
         ({"brokers": group(instanceType="quantum")}, "Valid ones: i3en.large, "),
-        ({"brokers": group(instanceType="m5n.large")}, "has no disks of its own. Valid ones: i3en.large, "),
+        ({"brokers": group(instanceType="m5n.large")}, "this type has no disks of its own. Valid ones: i3en.large, "),
         ({"brokers": group(instancetype="i3en.large")}, "Did you mean 'instanceType'?"),
         ({"brokers": group(rootThroughputMibPerS=100)}, "samebox:brokers.rootThroughputMibPerS = 100"),
         ({"brokers": "three"}, "samebox:brokers = 'three'"),
@@ -133,8 +133,9 @@ def test_an_identity_file_is_found_from_the_projects_folder(tmp_path: Path) -> N
 
 def test_the_program_refuses_before_it_registers_anything(tmp_path: Path) -> None:
     """Two mistakes, one message, no resource."""
-    recording = record(preset("smoke", tmp_path, operatorCidr="0.0.0.0/0", brokers=group(instanceType="i3en.7xlarge")))
+    recording = record(preset("smoke", tmp_path, operatorCidr="0.0.0.0/0", brokers=group(count=0)))
     assert "Pulumi.smoke.yaml can't be used; nothing was changed." in recording.error
+    assert "samebox:operatorCidr = '0.0.0.0/0'" in recording.error and "samebox:brokers.count = 0" in recording.error
     assert recording.error.count("\n") == 2
     assert not [each for each in recording.resources if each.type != "pulumi:pulumi:Stack"]
 
