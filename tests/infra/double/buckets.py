@@ -98,7 +98,10 @@ KINDS: Mapping[str, Kind] = {
         _put_public_access, "get_public_access_block", "delete_public_access_block", in_place=PUBLIC_ACCESS
     ),
     "aws:s3/bucketOwnershipControls:BucketOwnershipControls": _setting(
-        _put_ownership, "get_bucket_ownership_controls", "delete_bucket_ownership_controls", in_place=("rule",)
+        _put_ownership,
+        "get_bucket_ownership_controls",
+        "delete_bucket_ownership_controls",
+        in_place=("rule.objectOwnership",),
     ),
     "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": _setting(
         _put_encryption, "get_bucket_encryption", "delete_bucket_encryption", in_place=("rules",)

@@ -31,6 +31,7 @@ class Faults:
     no_capacity: tuple[str, ...] = ()
     quota_exceeded: tuple[str, ...] = ()
     launch_delay_s: Mapping[str, float] = field(default_factory=dict)
+    termination_delay_s: float = 0.0
     disk_bytes_per_s: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -30,8 +30,7 @@ def _create_instance(aws: Aws, inputs: Properties) -> Created:
     made = aws.ec2.run_instances(**_launch(aws, inputs, image["RootDeviceName"]))["Instances"][0]
     # read anew, as the real provider does once the instance runs: only then it has all its addresses
     instance = aws.ec2.describe_instances(InstanceIds=[made["InstanceId"]])["Reservations"][0]["Instances"][0]
-    disk_tags = (inputs.get("rootBlockDevice") or {}).get("tags") or inputs.get("volumeTags")
-    _tag_volumes(aws, instance, disk_tags)
+    _retag_disk(aws, instance["InstanceId"], inputs)
     return Created(
         instance["InstanceId"],
         {
@@ -80,19 +79,20 @@ def _launch(aws: Aws, inputs: Properties, root_device: str) -> dict[str, Any]:
     return {key: value for key, value in request.items() if value not in (None, {}, [])}
 
 
+def _retag_disk(aws: Aws, instance_id: str, inputs: Properties) -> None:
+    """Gives the root volume the tags that it should have, and takes the others away."""
+    wanted = inputs.get("volumeTags") or (inputs.get("rootBlockDevice") or {}).get("tags") or {}
+    attached = [{"Name": "attachment.instance-id", "Values": [instance_id]}]
+    for volume in aws.ec2.describe_volumes(Filters=attached)["Volumes"]:
+        others = [{"Key": tag["Key"]} for tag in volume.get("Tags", []) if tag["Key"] not in wanted]
+        if others:
+            aws.ec2.delete_tags(Resources=[volume["VolumeId"]], Tags=others)
+        if wanted:
+            aws.ec2.create_tags(Resources=[volume["VolumeId"]], Tags=tag_list(wanted))
+
+
 def _renamed(values: Properties | None, names: Mapping[str, str]) -> dict[str, Any]:
     return {names[key]: value for key, value in (values or {}).items() if key in names and value is not None}
-
-
-def _tag_volumes(aws: Aws, instance: Mapping[str, Any], tags: Mapping[str, str] | None) -> None:
-    volumes = [each["Ebs"]["VolumeId"] for each in instance.get("BlockDeviceMappings", [])]
-    if tags and volumes:
-        aws.ec2.create_tags(Resources=volumes, Tags=tag_list(tags))
-
-
-def _update_instance(aws: Aws, instance: str, inputs: Properties) -> None:
-    found = aws.ec2.describe_instances(InstanceIds=[instance])["Reservations"][0]["Instances"][0]
-    _tag_volumes(aws, found, inputs.get("volumeTags"))
 
 
 def _instance_runs(aws: Aws, instance: str, _: Properties) -> bool:
@@ -123,9 +123,9 @@ KINDS: Mapping[str, Kind] = {
         _create_instance,
         _instance_runs,
         lambda aws, instance, _: aws.ec2.terminate_instances(InstanceIds=[instance]),
-        update=_update_instance,
+        update=_retag_disk,
         retag=retag_ec2,
-        in_place=frozenset({"volumeTags"}),
+        in_place=frozenset({"volumeTags", "rootBlockDevice.tags"}),
     ),
     "aws:ec2/keyPair:KeyPair": Kind(
         _create_key,

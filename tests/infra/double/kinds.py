@@ -80,6 +80,8 @@ class Created:
 class Kind:
     """One type of resource. A change to a property not `in_place` replaces it; `retag` is called when its tags change.
 
+    `in_place` may name a property inside another one: rootBlockDevice.tags.
+
     `exists` may raise what AWS says of a thing that is gone. `auto_named` is the property that gets a name with a
     random end when the program gives none.
     """

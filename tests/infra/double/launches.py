@@ -17,7 +17,7 @@ from tests.infra.double.placement_groups import require_group
 
 HOST_TAG = "host"
 _lock = threading.Lock()
-_moto_run_instances = EC2Response.run_instances
+_moto_run_instances, _moto_terminate_instances = EC2Response.run_instances, EC2Response.terminate_instances
 
 
 def install(state_dir: Path, launched: Callable[[Any], None] | None) -> None:
@@ -44,6 +44,11 @@ def install(state_dir: Path, launched: Callable[[Any], None] | None) -> None:
                 launched(instance)
         return result
 
+    def terminate_instances(self: Any) -> ActionResult:
+        time.sleep(injected(state_dir).termination_delay_s)
+        return _moto_terminate_instances(self)
+
+    EC2Response.terminate_instances = terminate_instances  # type: ignore[method-assign]
     EC2Response.run_instances = run_instances  # type: ignore[method-assign]
 
 

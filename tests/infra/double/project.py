@@ -39,9 +39,9 @@ class Ran:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What was done, in order."""
+        """What was done, in order, without what stayed the same."""
         found = [event["resOutputsEvent"]["metadata"] for event in self._events() if "resOutputsEvent" in event]
-        return tuple(Step(each["op"], each["urn"].split("::")[-1]) for each in found)
+        return tuple(Step(each["op"], each["urn"].split("::")[-1]) for each in found if each["op"] != "same")
 
     @property
     def changes(self) -> dict[str, int]:

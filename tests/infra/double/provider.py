@@ -7,13 +7,14 @@ the rules forbid fails in Check, in a preview already; what it hasn't learnt fai
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import ipaddress
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent import futures
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
@@ -38,6 +39,7 @@ KINDS: Mapping[str, Kind] = {
     **schedules.KINDS,
 }
 TAGS = frozenset({"tags", "tagsAll"})
+MAPS = TAGS | {"volumeTags"}
 NAME_END_LENGTH = 7
 PARENT_CHECK_S = 0.5
 _Answer = TypeVar("_Answer")
@@ -94,11 +96,11 @@ class AwsDouble(provider_pb2_grpc.ResourceProviderServicer):
         """What differs, and whether that needs another resource."""
         kind, olds, news = KINDS[_token(request.urn)], opened(request.old_inputs), opened(request.news)
         ignored = set(request.ignoreChanges)
-        changed = sorted(key for key in set(olds) | set(news) if olds.get(key) != news.get(key) and key not in ignored)
+        changed = sorted(path for path in _changed(olds, news) if path.split(".")[0] not in ignored)
         in_place = kind.in_place | (TAGS if kind.retag else frozenset())
         return provider_pb2.DiffResponse(
             changes=provider_pb2.DiffResponse.DIFF_SOME if changed else provider_pb2.DiffResponse.DIFF_NONE,
-            replaces=[key for key in changed if key not in in_place],
+            replaces=[path for path in changed if path not in in_place],
             diffs=changed,
         )
 
@@ -191,12 +193,27 @@ def main() -> None:
     engine = os.getppid()
     server, port = serve()
     print(port, flush=True)
-    while server.wait_for_termination(PARENT_CHECK_S) and os.getppid() == engine:  # True: the time is over, it serves
-        pass
+    with contextlib.suppress(KeyboardInterrupt):  # how the engine ends it
+        while (
+            server.wait_for_termination(PARENT_CHECK_S) and os.getppid() == engine
+        ):  # True: the time is over, it serves
+            pass
 
 
 def _token(urn: str) -> str:
     return urn.split("::")[2].split("$")[-1]
+
+
+def _changed(olds: Properties, news: Properties) -> Iterator[str]:
+    """The properties that differ; of an object that was and is there, the properties inside it."""
+    for key in set(olds) | set(news):
+        old, new = olds.get(key), news.get(key)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict) and key not in MAPS:
+            yield from (f"{key}.{inner}" for inner in set(old) | set(new) if old.get(inner) != new.get(inner))
+        else:
+            yield key
 
 
 def _unique(request: Any) -> str:

@@ -56,6 +56,8 @@ def _instance(properties: Properties) -> Iterator[Failure]:
             yield Failure(key, "is required and missing (or a launchTemplate)")
     if properties.get("userData") is not None and properties.get("userDataBase64") is not None:
         yield Failure("userData", "conflicts with userDataBase64")
+    if properties.get("volumeTags") and (properties.get("rootBlockDevice") or {}).get("tags"):
+        yield Failure("volumeTags", "conflicts with rootBlockDevice.tags")
     yield from _gp3(properties.get("rootBlockDevice") or {})
 
 

@@ -77,8 +77,11 @@ KINDS: Mapping[str, Kind] = {
                 "actionAfterCompletion",
                 "state",
                 "description",
-                "flexibleTimeWindow",
-                "target",
+                "flexibleTimeWindow.mode",
+                "flexibleTimeWindow.maximumWindowInMinutes",
+                "target.arn",
+                "target.roleArn",
+                "target.input",
             }
         ),
         auto_named="name",
