@@ -65,4 +65,4 @@ def results(tmp_path: Path, request: pytest.FixtureRequest) -> Results:
         Plan("b01-2-kafka-l1-steady", 1, 2, "kafka", lost=((0, 90),)),
     ]
     name = request.function.__name__.replace("_", "-")
-    return Results(write_results(tmp_path / "results" / "demo", plans, Shape(rate_per_s=50), campaign=name))
+    return Results(write_results(tmp_path / "results" / "demo", plans, Shape(rate_per_s=200), campaign=name))
