@@ -11,6 +11,7 @@ from bench.checkout import RESULTS
 from bench.cli.detached import detached_state
 from bench.cli.options import inventory_option, json_option, shown, stack_option, target_of
 from bench.results import Results
+from provisioning.errors import HostError
 
 
 @click.command()
@@ -21,7 +22,12 @@ def status(inventory_file: Path | None, stack_name: str | None, as_json: bool) -
     """Say whether a testbed is up, what runs by itself there, and how far each campaign in results/ is."""
     target = target_of(inventory_file, stack_name)
     inventory = target.inventory() if inventory_file is not None else target.testbed(lambda _: None).inventory()
-    detached = detached_state(inventory) if inventory and inventory.hosts else None
+    detached, silent = None, ""
+    if inventory and inventory.hosts:
+        try:
+            detached = detached_state(inventory)
+        except HostError as error:  # the rest is worth saying all the same
+            silent = f"whether a campaign runs by itself there isn't known: {error}"
     campaigns = {}
     for manifest_file in sorted(RESULTS.glob("*/manifest.json")):
         results = Results(manifest_file.parent)
@@ -37,7 +43,7 @@ def status(inventory_file: Path | None, stack_name: str | None, as_json: bool) -
         return 0
     until = f" until {inventory.expires}" if inventory and inventory.expires else ""
     click.echo(f"testbed: {len(inventory.hosts)} hosts up{until}" if inventory else "testbed: down")
-    for line in detached.lines() if detached else ():
+    for line in detached.lines() if detached else [silent] if silent else []:
         click.echo(line)
     for name, entry in campaigns.items():
         report_text = entry["report"] or "no report yet"

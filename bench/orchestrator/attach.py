@@ -22,7 +22,7 @@ from provisioning.host import Host
 from provisioning.inventory import Inventory
 from provisioning.ssh import connect
 
-POLL_S = 2.0
+POLL_S = 5.0
 # Each look starts a program on the orchestrator's host, which without metadata hosts is one that measures.
 POLL_WHILE_MEASURING_S = 20.0
 # A laptop that was closed comes back with its connections cut and its network not up yet.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import getpass
 import json
+import os
 import platform
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -148,7 +149,11 @@ def give_back(hosts: Sequence[Host], host: Host, place: Place) -> tuple[str, ...
 
 
 def _claim(host: Host, place: Place, campaign: str, typed: str) -> None:
-    claim = Claim(campaign, f"{getpass.getuser()}@{platform.node()}", now_text())
+    try:
+        user = getpass.getuser()
+    except KeyError:  # a container's user without an entry in /etc/passwd
+        user = f"user {os.geteuid()}"
+    claim = Claim(campaign, f"{user}@{platform.node()}", now_text())
     request = {"verb": "claim", "folder": place.folder, "claim": dataclasses.asdict(claim)}
     if not ask(host, AGENT, request)["claimed"]:
         require_free(read_state(host), typed)
