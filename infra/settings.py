@@ -16,40 +16,17 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env, get_config_secret_keys_env, is_config_secret
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from infra import values
+from infra.commands import set_command
 from infra.instance_types import INSTANCE_TYPES, InstanceType
 
 Role = Literal["broker", "client", "metadata"]
 NAMESPACE = "samebox"
 LONGEST_LIFE = timedelta(days=7)
 EMR_LEAST_VCPUS = 4
-
-# What to type for a key that no preset can know, or that a stack of one's own lacks.
-EXAMPLES = {
-    "ami": "ami-0123456789abcdef0",
-    "availabilityZone": "us-west-2a",
-    "brokers": "--path {key}.count 3",
-    "campaign": "durability-1",
-    "clients": "--path {key}.count 4",
-    "count": "3",
-    "created": "2026-11-21T12:00:00Z",
-    "expires": "2026-11-21T20:00:00Z",
-    "hostKeySeed": '--secret {key} "$(openssl rand -hex 32)"',
-    "instanceType": "i3en.6xlarge",
-    "identityFile": "~/.ssh/id_ed25519",
-    "metadata": "--path {key}.count 3",
-    "operatorCidr": "203.0.113.7/32",
-    "owner": "your-name",
-    "rootThroughputMibPerS": "250",
-    "rootVolumeGib": "64",
-    "region": "us-west-2",
-    "reportInstanceType": "m5.2xlarge",
-    "reportInstances": "3",
-}
-
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,28}[a-z0-9]$")]
 
@@ -83,7 +60,7 @@ class Settings:
     owner: Annotated[str, Field(pattern=r"^[\w.@+-]{1,64}$")]
     campaign: Name
     operator_cidr: Annotated[str, AfterValidator(values.operator_cidr)]
-    identity_file: Annotated[str, AfterValidator(values.identity_file)]
+    identity_file: Annotated[Path, BeforeValidator(values.identity_file)]
     created: Annotated[str, AfterValidator(values.utc_time)]
     expires: Annotated[str, AfterValidator(values.utc_time)]
     host_key_seed: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = field(repr=False)
@@ -144,25 +121,17 @@ def parse_settings(texts: Mapping[str, str], *, secret_keys: Collection[str], no
     problems = []
     if "hostKeySeed" in texts and "hostKeySeed" not in secret_keys:
         problems.append(
-            f"samebox:hostKeySeed stands there for everybody to read. Make a new one: {command('hostKeySeed')}"
+            f"samebox:hostKeySeed stands there for everybody to read. Make a new one: {set_command('hostKeySeed', now)}"
         )
     try:
         settings = TypeAdapter(Settings).validate_python({key: _structured(text) for key, text in texts.items()})
     except ValidationError as error:
-        problems += [_sentence(problem) for problem in error.errors(include_url=False)]
+        problems += [_sentence(problem, now) for problem in error.errors(include_url=False)]
         raise InvalidSettings(problems) from None
     problems += _contradictions(settings, now)
     if problems:
         raise InvalidSettings(problems)
     return settings
-
-
-def command(key: str) -> str:
-    """What to type to set a key; a dotted one is a key inside a table."""
-    full, example = f"{NAMESPACE}:{key}", EXAMPLES.get(key.rpartition(".")[2], "1")
-    if "{key}" in example:
-        return f"pulumi config set {example.format(key=full)}"
-    return f"pulumi config set {'--path ' if '.' in key else ''}{full} {example}"
 
 
 def _structured(text: str) -> Any:
@@ -175,11 +144,11 @@ def _structured(text: str) -> Any:
         return text
 
 
-def _sentence(problem: Any) -> str:
+def _sentence(problem: Any, now: datetime) -> str:
     parts = [str(part) for part in problem["loc"]]
     key = ".".join(parts)
     if problem["type"] == "missing":
-        return f"samebox:{key} is missing. Set it: {command(key)}"
+        return f"samebox:{key} is missing. Set it: {set_command(key, now)}"
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         valid = sorted(to_camel(each.name) for each in fields(Settings if len(parts) == 1 else HostGroup))
         close = difflib.get_close_matches(parts[-1], valid, n=1)
@@ -189,7 +158,7 @@ def _sentence(problem: Any) -> str:
     if problem["type"] == "string_pattern_mismatch":
         message = "is not what this key takes"
     given = "" if key == "hostKeySeed" else f" = {problem['input']!r}"
-    return f"samebox:{key}{given}: {message[:1].lower()}{message[1:]}. Set it: {command(key)}"
+    return f"samebox:{key}{given}: {message[:1].lower()}{message[1:]}. Set it: {set_command(key, now)}"
 
 
 def _contradictions(settings: Settings, now: datetime) -> list[str]:
@@ -198,11 +167,11 @@ def _contradictions(settings: Settings, now: datetime) -> list[str]:
     if not re.fullmatch(rf"{settings.region}[a-z]", settings.availability_zone):
         problems.append(
             f"samebox:availabilityZone {settings.availability_zone} isn't a zone of region {settings.region}."
-            f" Set it: {command('availabilityZone')}"
+            f" Set it: {set_command('availabilityZone', now)}"
         )
     for key, group in (("brokers", settings.brokers), ("clients", settings.clients)):
         if group.count < 1:
-            problems.append(f"samebox:{key}.count = 0: at least one is needed. Set it: {command(key)}")
+            problems.append(f"samebox:{key}.count = 0: at least one is needed. Set it: {set_command(key, now)}")
     if not settings.brokers.machine.instance_disks:
         with_disks = ", ".join(name for name, machine in INSTANCE_TYPES.items() if machine.instance_disks)
         problems.append(
@@ -211,7 +180,7 @@ def _contradictions(settings: Settings, now: datetime) -> list[str]:
     report = INSTANCE_TYPES[settings.report_instance_type]
     if report.vcpus < EMR_LEAST_VCPUS or not report.cluster_placement:
         problems.append(
-            f"samebox:reportInstanceType {report.name} is too small for EMR. Set it: {command('reportInstanceType')}"
+            f"samebox:reportInstanceType {report.name} is too small for EMR. Set it: {set_command('reportInstanceType', now)}"
         )
     unknown = sorted(set(settings.generations) - set(settings.host_names))
     if unknown:
@@ -225,15 +194,15 @@ def _time_problems(settings: Settings, now: datetime) -> list[str]:
     expires = datetime.fromisoformat(settings.expires)
     if expires <= now:
         return [
-            f"samebox:expires {settings.expires} is in the past. Set the time at which the hosts shall end: {command('expires')}"
+            f"samebox:expires {settings.expires} is in the past. Set when the hosts shall end: {set_command('expires', now)}"
         ]
     if expires > now + LONGEST_LIFE:
         return [
             f"samebox:expires {settings.expires} is more than {LONGEST_LIFE.days} days ahead: hosts forgotten cost money."
-            f" Set a nearer time (`samebox extend` moves it later): {command('expires')}"
+            f" Set a nearer time (`samebox extend` moves it later): {set_command('expires', now)}"
         ]
     if datetime.fromisoformat(settings.created) >= expires:
         return [
-            f"samebox:created {settings.created} isn't before samebox:expires {settings.expires}. Set it: {command('created')}"
+            f"samebox:created {settings.created} isn't before samebox:expires {settings.expires}. Set it: {set_command('created', now)}"
         ]
     return []

@@ -47,7 +47,8 @@ def user_data(boot: FirstBoot) -> str:
         "runcmd": [
             # first: whatever fails next, the host will end; and one that nothing would end must not live
             f"/usr/local/sbin/samebox-expire-at {boot.expires} || shutdown -h now",
-            ["install", "-d", "-o", boot.login, "-g", boot.login, boot.root],
+            # data-1: where a host without a disk of its own keeps its data
+            ["install", "-d", "-o", boot.login, "-g", boot.login, boot.root, f"{boot.root}/data-1"],
             ["systemctl", "enable", "--now", "samebox-disks.service"],
         ],
     }

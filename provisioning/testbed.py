@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from provisioning.inventory import Inventory
 
@@ -11,7 +11,8 @@ from provisioning.inventory import Inventory
 class Testbed(Protocol):
     """A set of hosts that can be brought up, changed host by host, and taken away."""
 
-    __test__: bool = False  # not a pytest class
+    if not TYPE_CHECKING:
+        __test__ = False  # not a pytest class; and nothing that a testbed must have
 
     def up(self) -> Inventory:
         """Brings the hosts up and returns them; a healthy testbed that is up already is returned unchanged.

@@ -104,5 +104,5 @@ def _print_found(found: Found, known: Collection[str] | None, campaign: str | No
     if found.clean:
         click.echo(f"Nothing{whose} is left in {where}.{buckets}")
     else:
-        unknown = f" {len(found.refused)} kinds couldn't be listed." if found.refused else ""
+        unknown = f" {len(found.refused)} answers are missing." if found.refused else ""
         click.echo(f"{len(found.left)}{whose} left in {where}.{buckets}{unknown}")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import boto3
-import jmespath
+import jmespath  # type: ignore[import-untyped]  # ships no types
 from botocore.exceptions import BotoCoreError, ClientError
 
 PROJECT = "samebox"
@@ -159,16 +159,17 @@ def list_leftovers(regions: Sequence[Region], scope: Scope) -> tuple[tuple[Lefto
 
 
 def _questions(regions: Sequence[Region], scope: Scope) -> Iterator[tuple[str, Callable[[], Iterator[Leftover]]]]:
+    """What is asked, in words, and the asking. IAM and S3 are the same in every region."""
     for region in regions:
         for kind in EC2_KINDS:
-            yield f"{kind}s in {region.name}", lambda region=region, kind=kind: _ec2(region, kind, scope)
-        yield f"EMR clusters in {region.name}", lambda region=region: _clusters(region, scope)
-        yield f"schedule groups in {region.name}", lambda region=region: _schedule_groups(region, scope)
+            yield f"{kind}s in {region.name}", partial(_ec2, region, kind, scope)
+        yield f"EMR clusters in {region.name}", partial(_clusters, region, scope)
+        yield f"schedule groups in {region.name}", partial(_schedule_groups, region, scope)
     for kind in IAM_KINDS:
-        yield f"{kind}s", lambda kind=kind: _iam(regions[0], kind, scope)
-    yield "S3 buckets", lambda: _buckets(regions[0], scope)
+        yield kind, partial(_iam, regions[0], kind, scope)
+    yield "S3 buckets", partial(_buckets, regions[0], scope)
     for region in regions:
-        yield f"tagged resources in {region.name}", lambda region=region: _others(region, scope)
+        yield f"tagged resources in {region.name}", partial(_others, region, scope)
 
 
 def _ec2(region: Region, kind: str, scope: Scope) -> Iterator[Leftover]:

@@ -95,7 +95,9 @@ def read_stack_config(path: Path) -> dict[str, Any]:
 def load_shape(path: Path) -> Shape:
     """Reads a stack's shape. Raises InvalidInput naming file and key."""
     config = read_stack_config(path)
-    picked = {key: config[key] for key in ("region", "reportInstanceType", "reportInstances") if key in config}
+    picked: dict[str, Any] = {
+        key: config[key] for key in ("region", "reportInstanceType", "reportInstances") if key in config
+    }
     for key in ROLE_KEYS:
         if key in config:
             picked[key] = _hosts(config[key])

@@ -16,6 +16,7 @@ _CHOICE = r"sed 's/.*\[\(.*\)\].*/\1/'"  # the bracketed word of the kernel's "a
 # C1 of today's server processors is left within 2 us; the deeper ones take 10 to some 100 us
 _SHALLOW_EXIT_US = 2
 OPEN_FILES = 300_000
+LEAST_OPEN_FILES = 100_000
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _open_files(user: str) -> Setting:
         "open files",
         "ulimit -Hn",
         f"printf '%s hard nofile {OPEN_FILES}\\n' {shlex.quote(user)} > {path}",
-        "100000",
+        str(LEAST_OPEN_FILES),
         "broker documentation asks for at least 100,000 each; a JVM raises its own limit to this one",
         "at least",
     )

@@ -25,8 +25,8 @@ def step(operation: str, name: str, resource_type: str = INSTANCE, *, host: str 
 
 def lines(*events: Mapping[str, object]) -> str:
     """Events as the lines of --json."""
-    prelude = {"preludeEvent": {"config": {"samebox:region": "us-west-2"}}}
-    stack = {"resourcePreEvent": {"metadata": step("same", "samebox-sn", "pulumi:pulumi:Stack")}}
+    prelude: Mapping[str, object] = {"preludeEvent": {"config": {"samebox:region": "us-west-2"}}}
+    stack: Mapping[str, object] = {"resourcePreEvent": {"metadata": step("same", "samebox-sn", "pulumi:pulumi:Stack")}}
     return "\n".join(json.dumps({"sequence": n, **event}) for n, event in enumerate([prelude, stack, *events])) + "\n"
 
 

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from bench.checkout import CHECKOUT
 from bench.cli import aws
+from bench.cli.options import Target
 from bench.progress import Step
 from provisioning.aws.pulumi_command import Answer, ScriptedPulumi
 from provisioning.aws.stack import Stack
@@ -83,6 +84,7 @@ class Run:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
         self.diary: list[str] = []
         self.fails = ""
+        self.stack: Stack
         monkeypatch.setattr(aws, "RESULTS", home / "results")
         monkeypatch.setattr("bench.cli.options.STACKS_STATE", home / "stacks")
         for name in (
@@ -95,7 +97,7 @@ class Run:
         ):
             monkeypatch.setattr(aws, name, self._entry(name))
         monkeypatch.setattr(aws, "stack_of", lambda _: self.stack)
-        monkeypatch.setattr(aws.Target, "inventory", lambda _: engine.inventory())
+        monkeypatch.setattr(Target, "inventory", lambda _: engine.inventory())
         monkeypatch.setattr(aws, "AwsTestbed", lambda *_, **__: self)
         monkeypatch.setattr(aws.Leftovers, "find", lambda _: self._note("look", []))
         self.home = home

@@ -10,7 +10,7 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.awsrequest import AWSResponse
+from botocore.awsrequest import AWSResponse, HTTPHeaders
 from moto import mock_aws
 
 from provisioning.aws.leftovers import Leftover
@@ -107,10 +107,10 @@ def test_an_empty_account_is_clean() -> None:
 
 def test_a_bucket_kept_on_purpose_does_not_count() -> None:
     """The results bucket alone is a clean end, and is said."""
-    s3 = boto3.client("s3", REGION)
+    s3: Any = boto3.client("s3", REGION)
     s3.create_bucket(Bucket="samebox-c1-0123456", CreateBucketConfiguration={"LocationConstraint": REGION})
     tags = [{"Key": "project", "Value": "samebox"}, {"Key": "campaign", "Value": "c1"}]
-    s3.put_bucket_tagging(Bucket="samebox-c1-0123456", Tagging={"TagSet": tags})  # type: ignore[typeddict-item]
+    s3.put_bucket_tagging(Bucket="samebox-c1-0123456", Tagging={"TagSet": tags})
     found = Sweep([REGION]).find()
     assert found.clean
     assert found.to_json()["kept"][0]["id"] == "samebox-c1-0123456"
@@ -193,12 +193,12 @@ def test_what_is_refused_is_not_taken_for_nothing() -> None:
         body = "<ErrorResponse><Error><Code>AccessDenied</Code><Message>not you</Message></Error></ErrorResponse>"
         raw: Any = io.BytesIO(body.encode())
         raw.stream = lambda **_: iter([body.encode()])
-        return AWSResponse(request.url, 403, {}, raw)
+        return AWSResponse(request.url, 403, HTTPHeaders(), raw)
 
     sweep = Sweep([REGION])
     sweep._regions[0].client("iam").meta.events.register_first("before-send.iam.ListRoles", refuse)
     found = sweep.find()
-    assert [refusal.split(":")[0] for refusal in found.refused] == ["IAM roles"]
+    assert [refusal.split(":")[0] for refusal in found.refused] == ["IAM role"]
     assert "AccessDenied" in found.refused[0]
     assert things(found.left) == {thing for thing in world.things if thing[0] != "IAM role"}
     empty = Found((REGION,), (), found.refused)

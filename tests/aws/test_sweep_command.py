@@ -28,8 +28,9 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
 
 
 def world_of(cloud: Cloud, project: str, campaign: str, name: str) -> World:
-    """One of everything, in that cloud."""
-    return make_world(cloud.region, {"project": project, "campaign": campaign}, name, endpoint=cloud.endpoint)
+    """One of everything in that cloud but a cluster, which would make instances of its own there."""
+    tags = {"project": project, "campaign": campaign}
+    return make_world(cloud.region, tags, name, endpoint=cloud.endpoint, cluster=False)
 
 
 def sweep(cloud: Cloud, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -89,7 +90,7 @@ def test_a_host_that_no_state_knows(cloud: Cloud, tmp_path: Path) -> None:
     ec2: Any = boto3.client(
         "ec2", cloud.region, endpoint_url=cloud.endpoint, aws_access_key_id="testing", aws_secret_access_key="testing"
     )
-    tags = [{"Key": key, "Value": value} for key, value in {"project": "samebox", "host": "broker-2"}.items()]
+    tags = [{"Key": key, "Value": value} for key, value in {"project": "samebox", "campaign": "c9"}.items()]
     answer = ec2.run_instances(
         ImageId=IMAGE,
         InstanceType="i3en.large",
@@ -98,9 +99,9 @@ def test_a_host_that_no_state_knows(cloud: Cloud, tmp_path: Path) -> None:
         TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
     )
     orphan = answer["Instances"][0]["InstanceId"]
-    assert listed(sweep(cloud, tmp_path, "--json")) == {("instance", orphan)}
-    assert sweep(cloud, tmp_path, "--delete", "--yes").returncode == 0
-    assert sweep(cloud, tmp_path).returncode == 0
+    assert listed(sweep(cloud, tmp_path, "--campaign", "c9", "--json")) == {("instance", orphan)}
+    assert sweep(cloud, tmp_path, "--campaign", "c9", "--delete", "--yes").returncode == 0
+    assert sweep(cloud, tmp_path, "--campaign", "c9").returncode == 0
 
 
 @pytest.mark.parametrize(

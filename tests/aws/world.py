@@ -27,7 +27,9 @@ class World:
         return found
 
 
-def make_world(region: str, tags: Mapping[str, str], name: str, *, endpoint: str | None = None) -> World:
+def make_world(
+    region: str, tags: Mapping[str, str], name: str, *, endpoint: str | None = None, cluster: bool = True
+) -> World:
     """One of each kind (two security groups, which name one another), tagged with `tags`; names of IAM and S3 start with `name`."""
     session = boto3.session.Session("testing", "testing", region_name=region)
     maker = _Maker(session, dict(tags), name, endpoint)
@@ -35,8 +37,10 @@ def make_world(region: str, tags: Mapping[str, str], name: str, *, endpoint: str
     maker.hosts()
     maker.roles()
     maker.timer()
-    maker.cluster()
-    maker.client("s3").create_bucket(Bucket=f"{name}-results", CreateBucketConfiguration={"LocationConstraint": region})
+    if cluster:
+        maker.cluster()
+    location = {"LocationConstraint": region}
+    maker.client("s3").create_bucket(Bucket=f"{name}-results", CreateBucketConfiguration=location)
     maker.client("s3").put_bucket_tagging(Bucket=f"{name}-results", Tagging={"TagSet": maker.tags})
     return World(session, frozenset(maker.things), f"{name}-results")
 

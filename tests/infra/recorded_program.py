@@ -21,8 +21,8 @@ from typing import Any
 import pulumi
 import pulumi.runtime
 import pulumi.runtime.mocks as mocks
-import yaml
-from google.protobuf.json_format import MessageToDict
+import yaml  # type: ignore[import-untyped]  # ships no types
+from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]  # ships no types
 from pulumi.runtime import run_in_stack
 from pulumi.runtime.settings import set_root_resource
 
@@ -143,7 +143,7 @@ class _Recorder(mocks.MockMonitor):
     """Keeps the raw requests: the SDK's mocks show neither options nor secrets, and let one name be used twice."""
 
     def __init__(self, cloud: _Cloud) -> None:
-        super().__init__(cloud)  # type: ignore[no-untyped-call]
+        super().__init__(cloud)
         self.requests: dict[tuple[str, str], dict[str, Any]] = {}
         self.outputs: dict[str, Any] = {}
 
@@ -178,9 +178,9 @@ def main() -> None:
     request = json.load(sys.stdin)
     cloud = _Cloud(request["images"])
     recorder = _Recorder(cloud)
-    mocks.set_mocks(cloud, project="samebox", stack=request["stack"], monitor=recorder)  # type: ignore[no-untyped-call]
+    mocks.set_mocks(cloud, project="samebox", stack=request["stack"], monitor=recorder)
     pulumi.runtime.set_all_config(request["config"], ["samebox:hostKeySeed"])
-    set_root_resource(None)  # the mocks' own stack is finished already: exports would go nowhere
+    set_root_resource(None)  # type: ignore[arg-type]  # the mocks' own stack is finished already: exports would go nowhere
     error = ""
     try:
         asyncio.get_event_loop().run_until_complete(run_in_stack(_program))

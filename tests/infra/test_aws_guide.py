@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from typing import Any
 
 import botocore.session
-import yaml
+import yaml  # type: ignore[import-untyped]  # ships no types
 from pydantic.alias_generators import to_camel
 
 from infra.instance_types import INSTANCE_TYPES

@@ -75,7 +75,7 @@ def test_extend_moves_every_timer(new_project: NewProject) -> None:
     assert set(instances(project.cloud)) == ids
 
     broken = hosts[1]
-    broken.run("mv /usr/local/sbin/samebox-expire-at /root/")
+    broken.run("mv /usr/local/sbin/samebox-expire-at /usr/local/sbin/away")
     ran = project.samebox("extend", "1", "--stack", project.preset)
     assert ran.exit_status == 1
     assert f"{broken.name}: its own timer wasn't moved" in ran.output
@@ -84,7 +84,7 @@ def test_extend_moves_every_timer(new_project: NewProject) -> None:
     expected = {host.name: systemd_time(later if host is broken else last) for host in hosts}
     assert inside(hosts) == expected
 
-    broken.run("mv /root/samebox-expire-at /usr/local/sbin/")
+    broken.run("mv /usr/local/sbin/away /usr/local/sbin/samebox-expire-at")
     assert project.samebox("extend", "0", "--stack", project.preset).exit_status == 0
     assert set(inside(hosts).values()) == {systemd_time(last)}
     assert outside(project.cloud) == {f"at({moment(last).removesuffix('Z')})"}

@@ -48,6 +48,14 @@ def test_presets_lack_only_what_the_operator_adds(stack: str, tmp_path: Path) ->
         assert "pulumi config set" in problem and f"samebox:{key}" in problem.partition("pulumi config set")[2]
 
 
+def test_the_times_that_a_message_proposes_would_do(tmp_path: Path) -> None:
+    """The commands can be copied as they are."""
+    with pytest.raises(InvalidSettings) as refused:
+        parsed(tmp_path, created=None, expires=None)
+    created, expires = (problem.split()[-1] for problem in refused.value.problems)
+    assert parsed(tmp_path, created=created, expires=expires).expires == expires
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [

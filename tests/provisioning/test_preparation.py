@@ -24,6 +24,7 @@ from provisioning.preparation.settings import settings_of
 from provisioning.preparation.step import as_root
 from provisioning.preparation.time_service import SOURCES, follow_script, provide_time_server, selected
 
+Answer = str | Completed | Exception | list[str | Completed | Exception]
 SERVER = "192.0.2.123"
 OWNED = DataDir("/mnt/data-1", "/dev/nvme1n1", "/mnt/data-1", owned=True)
 AMAZON = 'NAME="Amazon Linux"\nVERSION="2023"\nID="amzn"\nID_LIKE="fedora"\nVERSION_ID="2023"\n'
@@ -154,9 +155,9 @@ def test_distributions_are_told_apart(os_release: str, kind: str | None) -> None
     assert distribution_of(os_release) == kind
 
 
-def scripted(role: Role, answers: dict[str, object], *, os_release: str = AMAZON) -> ScriptedHost:
+def scripted(role: Role, answers: dict[str, Answer], *, os_release: str = AMAZON) -> ScriptedHost:
     """A host that answers what is asked about packages."""
-    return ScriptedHost(record(role), {"cat /etc/os-release": os_release, **answers})  # type: ignore[arg-type]
+    return ScriptedHost(record(role), {"cat /etc/os-release": os_release, **answers})
 
 
 def questions(role: Role) -> str:
