@@ -8,6 +8,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,26 @@ from bench.results import MANIFEST_SCHEMA
 from provisioning.inventory import Inventory
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Which samebox a campaign was begun with: its version, the checkout's git state, and its locked libraries."""
+
+    samebox_version: str
+    git: Mapping[str, Any]
+    lock_sha256: str
+
+
+def origin_of(checkout: Path) -> Origin:
+    """The origin that is this checkout."""
+    return Origin(metadata.version("samebox"), _git_state(checkout), _sha256(checkout / "requirements.lock"))
+
+
 def manifest_of(
     campaign: Campaign,
     trials: Sequence[TrialSpec],
     *,
     campaign_file: Path,
-    checkout: Path,
+    origin: Origin,
     inventory: Inventory,
     facts: Mapping[str, Any],
     software: Mapping[str, Mapping[str, str]],
@@ -43,9 +58,9 @@ def manifest_of(
         "question": campaign.question,
         "seed": campaign.seed,
         "created_ns": time.time_ns(),
-        "samebox_version": metadata.version("samebox"),
-        "git": _git_state(checkout),
-        "lock_sha256": _sha256(checkout / "requirements.lock"),
+        "samebox_version": origin.samebox_version,
+        "git": dict(origin.git),
+        "lock_sha256": origin.lock_sha256,
         "campaign_file": campaign_file.name,
         "campaign_sha256": _sha256(campaign_file),
         "definition": dataclasses.asdict(campaign),

@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.campaign import Campaign, TrialSpec, order_of
 from bench.checkout import CHECKOUT, SCRATCH
 from bench.load.floor import measure_floor
-from bench.manifest import manifest_of
+from bench.manifest import Origin, manifest_of, origin_of
 from bench.profile import Check, Profile, checks_for, load_profile
 from bench.progress import Reporter, Step
 from bench.results import Results
@@ -53,6 +53,34 @@ def prepare(campaign: Campaign, campaign_file: Path, testbed_kind: str) -> Prepa
     return Prepared(campaign, campaign_file, profile, checks, order_of(campaign))
 
 
+@dataclasses.dataclass(frozen=True)
+class Equipped:
+    """A campaign whose hosts were found fit and have all they need: its profile is of these hosts, `pythons` run workers."""
+
+    prepared: Prepared
+    facts: Mapping[str, facts.Facts]
+    pythons: Mapping[str, str]
+
+
+def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Reporter) -> Equipped:
+    """Reads the hosts' facts, refuses too little disk, too old a Java and settings that a system can't have, and brings the
+    software and the client's Python to where they are missing."""
+    found = facts.read_facts(hosts)
+    _require_java(hosts, found)
+    brokers = [host for host in hosts if host.record.role == "broker"]
+    check_space(prepared.trials, brokers)
+    prepared = dataclasses.replace(prepared, profile=prepared.profile.for_hosts(memory_per_broker(brokers, found)))
+    for spec in prepared.trials:
+        deployment = SYSTEMS[spec.system].deployment(hosts, store)
+        deployment.intended_settings(plan_of(spec, prepared.campaign, prepared.profile))
+    reporter.step(SOFTWARE_STEP.title)
+    clients = [host for host in hosts if host.record.role == "client"]
+    pythons = deploy_client(clients, user_cache(), reporter.detail)
+    for name in prepared.campaign.systems:
+        SYSTEMS[name].deployment(hosts, store).install()
+    return Equipped(prepared, found, pythons)
+
+
 def run_campaign(
     prepared: Prepared,
     inventory: Inventory,
@@ -62,32 +90,21 @@ def run_campaign(
     *,
     tarballs: Mapping[str, Path],
     repeat: Sequence[str],
+    origin: Origin | None = None,
 ) -> None:
-    """Runs every trial that `results` doesn't have yet, in the planned order.
+    """Runs every trial that `results` doesn't have yet, in the planned order. `origin` None = this checkout.
 
-    1. connect to every host, read its facts; refuse too little disk, too old a Java, settings that a system can't have
-    2. software and the client's Python onto the hosts, where missing
-    3. measure the load generator's own floor and write the manifest, unless an earlier run of the campaign on these hosts did
-    4. run the trials; each is whole on disk before the next begins
+    1. connect to every host and equip it
+    2. measure the load generator's own floor and write the manifest, unless an earlier run of the campaign on these hosts did
+    3. run the trials; each is whole on disk before the next begins
     """
     with ExitStack() as stack:
         hosts = connect(inventory)
         for host in hosts:
             stack.callback(host.close)
-        found = facts.read_facts(hosts)
-        _require_java(hosts, found)
-        brokers = [host for host in hosts if host.record.role == "broker"]
-        check_space(prepared.trials, brokers)
-        prepared = dataclasses.replace(prepared, profile=prepared.profile.for_hosts(memory_per_broker(brokers, found)))
         store = Store(user_cache(), tarballs=tarballs, notice=reporter.detail)
-        for spec in prepared.trials:
-            deployment = SYSTEMS[spec.system].deployment(hosts, store)
-            deployment.intended_settings(plan_of(spec, prepared.campaign, prepared.profile))
-        reporter.step(SOFTWARE_STEP.title)
-        clients = [host for host in hosts if host.record.role == "client"]
-        pythons = deploy_client(clients, user_cache(), reporter.detail)
-        for name in prepared.campaign.systems:
-            SYSTEMS[name].deployment(hosts, store).install()
+        equipped = equip(prepared, hosts, store, reporter)
+        prepared, found, pythons = equipped.prepared, equipped.facts, equipped.pythons
         boot_ids = {name: each.boot_id for name, each in found.items()}
         bench = Bench(inventory, tuple(hosts), store, pythons, boot_ids, prepared.profile)
         software = {
@@ -99,12 +116,12 @@ def run_campaign(
         else:
             reporter.step(FLOOR_STEP.title)
             fastest = max(prepared.campaign.workloads, key=lambda workload: workload.rate_per_s)
-            floor = measure_floor(clients, pythons, fastest, SCRATCH, on_progress=reporter.detail)
+            floor = measure_floor(bench.with_role("client"), pythons, fastest, SCRATCH, on_progress=reporter.detail)
             document = manifest_of(
                 prepared.campaign,
                 prepared.trials,
                 campaign_file=prepared.campaign_file,
-                checkout=CHECKOUT,
+                origin=origin or origin_of(CHECKOUT),
                 inventory=inventory,
                 facts={name: dataclasses.asdict(each) for name, each in found.items()},
                 software=software,

@@ -1,4 +1,4 @@
-"""The commands about campaigns: plan, run, resume, status, report, and `campaign`, which is all of it from up to down."""
+"""The commands about campaigns: plan, run, resume, report, and `campaign`, which is all of it from up to down."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.table import Table
 
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE
+from bench.cli.detached import bring_home, leave, refuse_if_taken
 from bench.cli.on_emr import EMR_STEP, emr_options, report_on_emr, require_consistent
 from bench.cli.options import (
     Target,
@@ -30,10 +31,11 @@ from bench.cli.options import (
 )
 from bench.cli.teardown import undisturbed
 from bench.cli.testbed import print_vetting, vet_testbed
+from bench.orchestrator.launch import HANDOVER_STEP
 from bench.progress import Reporter, Step, clock_text, reporter_for
 from bench.report import Verdicts, make_report, require_spark
 from bench.results import Results
-from bench.runner import REPORT_STEP, prepare, run_campaign, steps_to_run
+from bench.runner import REPORT_STEP, SOFTWARE_STEP, prepare, run_campaign, steps_to_run
 from bench.space import gibibytes, need_of
 from bench.vetted import Vetted, load_vetted, vetted
 from provisioning.aws.time_to_live import require_time
@@ -48,6 +50,14 @@ campaign_argument = click.argument("campaign_file", metavar="CAMPAIGN", type=cli
 results_argument = click.argument("results_dir", metavar="RESULTS", type=click.Path(path_type=Path))
 again_option = click.option(
     "--again", is_flag=True, help="Keep an earlier run of this name under its date, and start anew."
+)
+detach_option = click.option(
+    "--detach",
+    is_flag=True,
+    help="Leave it to a host of the testbed, which runs it by itself; `samebox resume` brings records and report here.",
+)
+no_report_option = click.option(
+    "--no-report", is_flag=True, help="Records only; `samebox report` makes the report later, here or on EMR."
 )
 master_option = click.option("--master", default="local[*]", show_default=True, help="Spark master for the report.")
 
@@ -82,6 +92,7 @@ def plan(campaign_file: Path, as_json: bool) -> int:
 @software_option
 @plain_option
 @again_option
+@detach_option
 @master_option
 def run(
     campaign_file: Path,
@@ -90,10 +101,16 @@ def run(
     tarballs: Mapping[str, Path],
     plain: bool,
     again: bool,
+    detach: bool,
     master: str,
 ) -> int:
-    """Run a campaign on a testbed that is up, and report. Exits 2 if a trial is invalid."""
-    require_spark()
+    """Run a campaign on a testbed that is up, and report. Exits 2 if a trial is invalid.
+
+    With --detach it runs on a host of the testbed, and this machine may be closed: `samebox status` says how far it is, from
+    anywhere, and `samebox resume` follows it, brings its records here and makes the report.
+    """
+    if not detach:
+        require_spark()
     campaign = load_campaign(campaign_file)
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
@@ -101,10 +118,15 @@ def run(
         prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
         steps = [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]
         _require_time(inventory, steps)
+        refuse_if_taken(inventory, target.typed)
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
-        repeat = [f"samebox run {shown(campaign_file)}{target.typed}"]
-        with reporter_of(plain, steps) as reporter:
+        repeat = [f"samebox run {shown(campaign_file)}{target.typed}{' --detach' if detach else ''}"]
+        with reporter_of(plain, [VETTING_STEP, SOFTWARE_STEP, HANDOVER_STEP] if detach else steps) as reporter:
             vetting = _vetted(target, inventory, reporter)
+            if detach:
+                typed = target.typed
+                leave(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat, typed=typed)
+                return 0
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             verdicts = _report(results, master, reporter)
     return conclude(results, verdicts)
@@ -116,6 +138,7 @@ def run(
 @stack_option
 @software_option
 @plain_option
+@no_report_option
 @master_option
 def resume(
     results_dir: Path,
@@ -123,50 +146,40 @@ def resume(
     stack_name: str | None,
     tarballs: Mapping[str, Path],
     plain: bool,
+    no_report: bool,
     master: str,
 ) -> int:
-    """Continue a campaign on the same testbed; finished trials are kept, none is repeated."""
-    require_spark()
+    """Continue a campaign on the same testbed; finished trials are kept, none is repeated.
+
+    One that was started with --detach is followed to its end, from any machine: it is started again if it has died, its records
+    are brought here, and the testbed is free again. Ctrl-C ends the watching only.
+    """
+    if not no_report:
+        require_spark()
     results = Results(results_dir)
-    manifest = results.manifest()
-    campaign = load_campaign(results.campaign_file)
+    if results.root.exists():
+        results.manifest()
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
         inventory = target.inventory()
-        prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind)
-        steps = [VETTING_STEP, *steps_to_run(prepared, results.finished()), REPORT_STEP]
-        _require_time(inventory, steps)
-        with reporter_of(plain, steps) as reporter:
-            vetting = _vetted(target, inventory, reporter)
-            run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=manifest["repeat"])
+        code = bring_home(inventory, results, target.typed, plain=plain)
+        if code:
+            return code
+        manifest = results.manifest()
+        prepared = prepare(load_campaign(results.campaign_file), results.campaign_file, inventory.testbed.kind)
+        left = [] if code == 0 else [VETTING_STEP, *steps_to_run(prepared, results.finished())]
+        if left:
+            _require_time(inventory, left)
+        with reporter_of(plain, left if no_report else [*left, REPORT_STEP]) as reporter:
+            if left:
+                repeat = manifest["repeat"]
+                vetting = _vetted(target, inventory, reporter)
+                run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
+            if no_report:
+                reporter.notice(f"The records are in {shown(results.root)}. Next: samebox report {shown(results.root)}")
+                return 0
             verdicts = _report(results, master, reporter)
     return conclude(results, verdicts)
-
-
-@click.command()
-@stack_option
-@json_option
-def status(stack_name: str | None, as_json: bool) -> int:
-    """Say whether a testbed is up and how far each campaign in results/ is."""
-    inventory = Target(stack_name=stack_name).testbed(lambda _: None).inventory()
-    campaigns = {}
-    for manifest_file in sorted(RESULTS.glob("*/manifest.json")):
-        results = Results(manifest_file.parent)
-        campaigns[results.root.name] = {
-            "finished": len(results.finished()),
-            "trials": len(results.manifest()["order"]),
-            "report": shown(results.report_file) if results.report_file.exists() else None,
-        }
-    if as_json:
-        hosts = [host.name for host in inventory.hosts] if inventory else []
-        click.echo(json.dumps({"testbed": hosts, "campaigns": campaigns}, indent=1))
-        return 0
-    until = f" until {inventory.expires}" if inventory and inventory.expires else ""
-    click.echo(f"testbed: {len(inventory.hosts)} hosts up{until}" if inventory else "testbed: down")
-    for name, entry in campaigns.items():
-        report_text = entry["report"] or "no report yet"
-        click.echo(f"{name}: {entry['finished']} of {entry['trials']} trials, {report_text}")
-    return 0
 
 
 @click.command()

@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import aws, campaign, doctor, hosts, money, sweep, testbed
+from bench.cli import aws, campaign, detached, doctor, hosts, money, status, sweep, testbed
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -36,7 +36,8 @@ for command in (
     campaign.plan,
     campaign.run,
     campaign.resume,
-    campaign.status,
+    status.status,
+    detached.abandon,
     campaign.report,
     campaign.whole_campaign,
     doctor.doctor,

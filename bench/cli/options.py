@@ -137,6 +137,8 @@ class Target:
     @property
     def typed(self) -> str:
         """The option that names it, as it is to be typed again."""
+        if self.inventory_file is not None:
+            return f" --inventory {shown(self.inventory_file)}"
         return f" --stack {self.stack_name}" if self.stack_name else ""
 
     @property

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.checkout import TESTBED_STATE, VETTING_STATE
+from bench.cli.detached import refuse_if_taken
 from bench.cli.hosts import prepare_testbed
 from bench.cli.options import (
     Target,
@@ -86,6 +87,7 @@ def vet(
         if replace:
             target.testbed(lambda _: None)  # refuses one whose hosts can't be replaced
         inventory = target.inventory()
+        refuse_if_taken(inventory, target.typed)
         replacements = max_replacements if replace else 0
         with console.status("vetting") as status:
             vetting = vet_testbed(

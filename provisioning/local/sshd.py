@@ -97,12 +97,13 @@ def _await_listening(slot: Slot, root: Path, log: Path, complaint: str) -> None:
 def _config(address: str, root: Path, operator_key: Path, user: pwd.struct_passwd) -> str:
     path = os.environ.get("PATH", os.defpath)
     variables = {HOST_ROOT_VARIABLE: str(root), "HOME": str(root), "TMPDIR": str(root / "tmp"), "PATH": path}
-    authorized = f"{operator_key}.pub".replace("%", "%%")  # sshd expands % in this one
+    # the second is what anybody's sshd reads, since HOME is the host's root; sshd expands % in both
+    authorized = [path.replace("%", "%%") for path in (f"{operator_key}.pub", f"{root}/.ssh/authorized_keys")]
     lines = [
         f"ListenAddress {address}:{SSH_PORT}",
         f"HostKey {_quoted(f'{root}/sshd/host_key')}",
         f"PidFile {_quoted(f'{root}/sshd/sshd.pid')}",
-        f"AuthorizedKeysFile {_quoted(authorized)}",
+        f"AuthorizedKeysFile {' '.join(map(_quoted, authorized))}",
         "AuthenticationMethods publickey",
         f"AllowUsers {user.pw_name}",
         "PermitRootLogin prohibit-password",

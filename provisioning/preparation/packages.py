@@ -63,8 +63,8 @@ REQUIREMENTS = (
         f'for python in python{PYTHON_VERSION} python3; do "$python" -c \'import sys; sys.exit('
         f'".".join(map(str, sys.version_info[:2])) != "{PYTHON_VERSION}")\' && exit 0; done; exit 1',
         dict.fromkeys(("amazon", "redhat", "debian"), (f"python{PYTHON_VERSION}",)),
-        "the load generator's libraries are locked for it",
-        ("client",),
+        "the libraries of the load generator and of a detached campaign are locked for it",
+        ("client", "metadata"),
     ),
     Requirement(
         "tar",

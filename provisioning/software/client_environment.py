@@ -1,7 +1,7 @@
-"""The Python environment of client hosts: client libraries and the bench package, brought over SSH. It starts no worker.
+"""Python environments of hosts: locked libraries and code of this checkout, brought over SSH. It starts nothing.
 
-The libraries are those of bench/load/requirements.lock, downloaded once per kind of host (Python, processor, C library) and
-installed there without the internet by a pip that runs from its own wheel: hosts need python3 and tar, nothing else.
+The libraries are those of a lock file, downloaded once per kind of host (Python, processor, C library) and installed there
+without the internet by a pip that runs from its own wheel: hosts need python3 and tar, nothing else.
 """
 
 from __future__ import annotations
@@ -38,6 +38,22 @@ FACTS_COMMAND = f'for python in python{PYTHON_VERSION} python3; do "$python" -c 
 
 
 @dataclass(frozen=True)
+class Environment:
+    """What a host is to be able to run: libraries of a lock file, and files and folders of this checkout.
+
+    `name` and `code_name` begin the names of the directories on the host.
+    """
+
+    name: str
+    lock_file: Path
+    code_name: str
+    code: tuple[str, ...]
+
+
+CLIENT = Environment("client", LOCK_FILE, "bench", ("bench",))
+
+
+@dataclass(frozen=True)
 class Interpreter:
     """A host's Python as far as the choice of wheels depends on it."""
 
@@ -56,18 +72,16 @@ class Interpreter:
 def interpreter_of(host: Host) -> tuple[str, Interpreter]:
     """The path and the kind of the host's Python. Raises HostError when there is none that fits."""
     completed = host.run(FACTS_COMMAND, check=False)
-    wanted = (
-        f"Install Python {PYTHON_VERSION} on {host.name} (client hosts need it as python{PYTHON_VERSION} or python3)."
-    )
+    wanted = f"Install Python {PYTHON_VERSION} on {host.name} (it is needed as python{PYTHON_VERSION} or python3)."
     if not completed.stdout.strip():
         raise HostError(host.name, f"no Python: {completed.stderr.strip()[-300:]}", next_step=wanted)
     facts = json.loads(completed.stdout.strip().splitlines()[-1])
     if not facts["version"].startswith(f"{PYTHON_VERSION}."):
-        found = f"its Python is {facts['version']} ({facts['executable']}), clients need {PYTHON_VERSION}"
+        found = f"its Python is {facts['version']} ({facts['executable']}), what runs there needs {PYTHON_VERSION}"
         raise HostError(host.name, found, next_step=wanted)
     glibc = re.fullmatch(r"glibc (\d+)\.(\d+)", facts["libc"])
     if glibc is None:
-        raise HostError(host.name, f"its C library is {facts['libc'] or 'unknown'}; the client libraries need glibc.")
+        raise HostError(host.name, f"its C library is {facts['libc'] or 'unknown'}; the libraries need glibc.")
     return facts["executable"], Interpreter(PYTHON_VERSION, facts["machine"], (int(glibc[1]), int(glibc[2])))
 
 
@@ -76,15 +90,22 @@ def deploy_client(hosts: Sequence[Host], cache_dir: Path, notice: Notice) -> dic
 
     Host name -> the shell words that run Python with it: `<words> -m bench.load.worker`.
     """
+    return deploy_environment(CLIENT, hosts, cache_dir, notice)
+
+
+def deploy_environment(
+    environment: Environment, hosts: Sequence[Host], cache_dir: Path, notice: Notice
+) -> dict[str, str]:
+    """Puts code and libraries on the hosts where they are missing: host name -> the shell words that run Python with them."""
     found = on_all("reading the Python version", hosts, interpreter_of)
     by_kind: dict[Interpreter, list[Host]] = defaultdict(list)
     for host in hosts:
         by_kind[found[host.name][1]].append(host)
-    code = deploy_code(hosts, cache_dir)
+    code = deploy_code(hosts, cache_dir, environment)
     commands = {}
     for interpreter, alike in by_kind.items():
         executables = {host.name: found[host.name][0] for host in alike}
-        libraries = deploy_libraries(alike, interpreter, executables, cache_dir, notice)
+        libraries = deploy_libraries(alike, interpreter, executables, cache_dir, notice, environment)
         for host in alike:
             path = f"{directory(host, code)}:{directory(host, libraries)}/site"
             # -P and -s: neither the working directory nor the user's own packages may shadow what was sent.
@@ -92,41 +113,47 @@ def deploy_client(hosts: Sequence[Host], cache_dir: Path, notice: Notice) -> dic
     return commands
 
 
-def deploy_code(hosts: Sequence[Host], cache_dir: Path) -> Content:
-    """Sends the bench package as it is in this checkout; a changed file makes another directory."""
-    files = code_files(REPOSITORY)
+def deploy_code(hosts: Sequence[Host], cache_dir: Path, environment: Environment = CLIENT) -> Content:
+    """Sends the code as it is in this checkout; a changed file makes another directory."""
+    files = code_files(REPOSITORY, environment.code)
     digest = digest_of(files)
-    content = Content(f"bench-{digest[:16]}", digest)
+    content = Content(f"{environment.code_name}-{digest[:16]}", digest)
     without = lacking(hosts, content)
     if without:
         with temporary_archive(cache_dir) as scratch:
-            archive = Path(scratch) / "bench.tar"
+            archive = Path(scratch) / "code.tar"
             pack(files, archive)
             deliver(without, content, archive)
     return content
 
 
-def code_files(repository: Path) -> list[tuple[str, Path]]:
-    """(name, file) of everything in the bench package but compiled code."""
-    paths = sorted(path for path in (repository / "bench").rglob("*") if path.is_file())
+def code_files(repository: Path, code: Sequence[str] = CLIENT.code) -> list[tuple[str, Path]]:
+    """(name, file) of everything in these files and folders but compiled code."""
+    roots = [repository / name for name in code]
+    paths = sorted(path for root in roots for path in (root, *root.rglob("*")) if path.is_file())
     return [(str(path.relative_to(repository)), path) for path in paths if "__pycache__" not in path.parts]
 
 
 def deploy_libraries(
-    hosts: Sequence[Host], interpreter: Interpreter, executables: dict[str, str], cache_dir: Path, notice: Notice
+    hosts: Sequence[Host],
+    interpreter: Interpreter,
+    executables: dict[str, str],
+    cache_dir: Path,
+    notice: Notice,
+    environment: Environment = CLIENT,
 ) -> Content:
     """Sends the wheels to hosts of one kind and installs them there."""
-    digest = wheelhouse_digest(interpreter, LOCK_FILE)
-    content = Content(f"client-{digest[:16]}", digest)
+    digest = wheelhouse_digest(interpreter, environment.lock_file)
+    content = Content(f"{environment.name}-{digest[:16]}", digest)
     without = lacking(hosts, content)
     if without:
-        wheels = download_wheels(interpreter, LOCK_FILE, cache_dir, notice)
+        wheels = download_wheels(interpreter, environment.lock_file, cache_dir, notice)
         files = [(f"wheels/{wheel.name}", wheel) for wheel in sorted(wheels.iterdir())]
         with temporary_archive(cache_dir) as scratch:
-            archive = Path(scratch) / "client.tar"
-            pack([*files, ("requirements.lock", LOCK_FILE)], archive)
+            archive = Path(scratch) / "libraries.tar"
+            pack([*files, ("requirements.lock", environment.lock_file)], archive)
             size_mb = archive.stat().st_size // 10**6
-            notice(f"client libraries: sending {size_mb} MB to {', '.join(host.name for host in without)}")
+            notice(f"{environment.name} libraries: sending {size_mb} MB to {', '.join(host.name for host in without)}")
             deliver(
                 without, content, archive, then=lambda host, incoming: _install(host, incoming, executables[host.name])
             )
@@ -144,7 +171,7 @@ def download_wheels(interpreter: Interpreter, lock_file: Path, cache_dir: Path, 
     wheels = cache_dir / "wheels" / wheelhouse_digest(interpreter, lock_file)[:16]
     with locked(cache_dir / "wheels" / f".{wheels.name}.lock"):
         if not wheels.is_dir():
-            notice(f"client libraries: downloading wheels for Python {interpreter.version} on {interpreter.machine}")
+            notice(f"Python libraries: downloading wheels for Python {interpreter.version} on {interpreter.machine}")
             with tempfile.TemporaryDirectory(prefix=".downloading-", dir=wheels.parent) as scratch:
                 aside = Path(scratch) / "wheels"
                 _pip_download(interpreter, lock_file, aside)
@@ -163,7 +190,7 @@ def _pip_download(interpreter: Interpreter, lock_file: Path, target: Path) -> No
         raise MissingRequirement(f"no answer within {DOWNLOAD_TIMEOUT_S:g} s from: {shlex.join(command)}") from None
     if completed.returncode != 0:
         raise MissingRequirement(
-            f"the client libraries can't be downloaded: exit {completed.returncode} from:\n{shlex.join(command)}\n"
+            f"the Python libraries can't be downloaded: exit {completed.returncode} from:\n{shlex.join(command)}\n"
             f"{completed.stderr.strip()[-1500:]}",
             next_step="The first download needs a package index within reach; later ones are served from the cache.",
         )

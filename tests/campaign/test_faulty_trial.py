@@ -10,7 +10,7 @@ import pytest
 
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
-from bench.manifest import manifest_of
+from bench.manifest import manifest_of, origin_of
 from bench.progress import PlainReporter
 from bench.report import make_report
 from bench.results import Results
@@ -96,7 +96,7 @@ def checks(
         campaign,
         prepared.trials,
         campaign_file=file,
-        checkout=CHECKOUT,
+        origin=origin_of(CHECKOUT),
         inventory=local_testbed,
         facts={},
         software={},

@@ -1,0 +1,51 @@
+"""`samebox status`: what is up, what runs there by itself, how far each campaign is. It changes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from bench.checkout import RESULTS
+from bench.cli.detached import detached_state
+from bench.cli.options import inventory_option, json_option, shown, stack_option, target_of
+from bench.results import Results
+from provisioning.errors import HostError
+
+
+@click.command()
+@inventory_option
+@stack_option
+@json_option
+def status(inventory_file: Path | None, stack_name: str | None, as_json: bool) -> int:
+    """Say whether a testbed is up, what runs by itself there, and how far each campaign in results/ is."""
+    target = target_of(inventory_file, stack_name)
+    inventory = target.inventory() if inventory_file is not None else target.testbed(lambda _: None).inventory()
+    detached, silent = None, ""
+    if inventory and inventory.hosts:
+        try:
+            detached = detached_state(inventory)
+        except HostError as error:  # the rest is worth saying all the same
+            silent = f"whether a campaign runs by itself there isn't known: {error}"
+    campaigns = {}
+    for manifest_file in sorted(RESULTS.glob("*/manifest.json")):
+        results = Results(manifest_file.parent)
+        campaigns[results.root.name] = {
+            "finished": len(results.finished()),
+            "trials": len(results.manifest()["order"]),
+            "report": shown(results.report_file) if results.report_file.exists() else None,
+        }
+    if as_json:
+        hosts = [host.name for host in inventory.hosts] if inventory else []
+        runs = detached.to_json() if detached else None
+        click.echo(json.dumps({"testbed": hosts, "detached": runs, "campaigns": campaigns}, indent=1))
+        return 0
+    until = f" until {inventory.expires}" if inventory and inventory.expires else ""
+    click.echo(f"testbed: {len(inventory.hosts)} hosts up{until}" if inventory else "testbed: down")
+    for line in detached.lines() if detached else [silent] if silent else []:
+        click.echo(line)
+    for name, entry in campaigns.items():
+        report_text = entry["report"] or "no report yet"
+        click.echo(f"{name}: {entry['finished']} of {entry['trials']} trials, {report_text}")
+    return 0

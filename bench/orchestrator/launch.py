@@ -1,0 +1,226 @@
+"""Leaves a campaign to a testbed host: claims the testbed, brings what is needed, starts the process. It doesn't wait for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import getpass
+import json
+import os
+import platform
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from bench.campaign import TrialSpec
+from bench.checkout import CHECKOUT
+from bench.manifest import origin_of
+from bench.orchestrator import keys
+from bench.orchestrator.place import PROCESS, Place, orchestrator_of, place_on, seen_from_inside
+from bench.orchestrator.state import AGENT, Claim, State, now_text, read_state
+from bench.orchestrator.task import TASK_SCHEMA, Task
+from bench.progress import Reporter, Step
+from bench.runner import Prepared, equip
+from bench.space import RECORD_BYTES_PER_MESSAGE, USABLE_SHARE, gibibytes
+from bench.vetted import Vetted
+from provisioning import daemons
+from provisioning.agents import ask
+from provisioning.errors import CommandFailed, HostError, HostUnreachable, MissingRequirement, SameboxError
+from provisioning.host import Host
+from provisioning.inventory import Inventory
+from provisioning.software.client_environment import REPOSITORY, Environment, deploy_environment
+from provisioning.software.maven import user_cache
+from provisioning.software.store import Store
+from provisioning.ssh import connect
+
+ORCHESTRATOR = Environment(
+    "orchestrator",
+    REPOSITORY / "bench" / "orchestrator" / "requirements.lock",
+    "samebox",
+    ("bench", "provisioning", "disk-checks"),
+)
+HANDOVER_STEP = Step("the campaign onto its host", 20.0)
+REACH_TIMEOUT_S = 120.0
+END_GRACE_S = 90.0
+
+
+@contextmanager
+def orchestrator_host(inventory: Inventory) -> Iterator[Host]:
+    """The connected host that runs detached campaigns."""
+    record = orchestrator_of(inventory)
+    (host,) = connect(dataclasses.replace(inventory, hosts=(record,)))
+    try:
+        yield host
+    finally:
+        host.close()
+
+
+def require_free(state: State, typed: str) -> None:
+    """Raises MissingRequirement when a detached campaign has the testbed. `typed`: the options that name the testbed."""
+    if state.claim is None:
+        return
+    attach = f"samebox resume results/{state.claim.campaign}{typed}"
+    step = f"`{attach}` follows it and brings its records here; `samebox abandon{typed}` gives it up."
+    raise MissingRequirement(f"the testbed is taken. {state.lines()[0]}.", next_step=step)
+
+
+def launch(
+    prepared: Prepared,
+    inventory: Inventory,
+    vetting: Vetted,
+    reporter: Reporter,
+    *,
+    tarballs: Mapping[str, Path],
+    repeat: Sequence[str],
+    typed: str,
+) -> str:
+    """Starts the campaign on its host and returns the host's name. `typed`: the options that name the testbed.
+
+    Whatever fails, the testbed is left unclaimed.
+
+    1. claim the testbed: exactly one campaign at a time runs by itself
+    2. equip all hosts from here, for none of them has the internet; so the orchestrator finds everything in place
+    3. bring it samebox, its libraries, the campaign, the vetting, and the inventory as seen from inside
+    4. let a key in that is made there, and see that it opens every host
+    5. start the process in a session of its own
+    """
+    hosts = connect(inventory)
+    try:
+        name = orchestrator_of(inventory).name
+        host = next(host for host in hosts if host.name == name)
+        place = place_on(host.record)
+        _require_room(host, prepared.trials)
+        _claim(host, place, prepared.campaign.name, typed)
+        try:
+            store = Store(user_cache(), tarballs=tarballs, notice=reporter.detail)
+            equip(prepared, hosts, store, reporter)
+            reporter.step(HANDOVER_STEP.title)
+            python = deploy_environment(ORCHESTRATOR, [host], user_cache(), reporter.detail)[host.name]
+            _hand_over(host, place, prepared, vetting, tarballs, repeat)
+            key = keys.make_key(host, place)
+            host.put(seen_from_inside(inventory, place.identity_file).to_json().encode(), place.inventory_file)
+            keys.authorise(hosts, key)
+            _require_reach(host, place, python)
+            host.put(json.dumps(_daemon(place, python)).encode(), place.start_file)
+            start(host, place)
+        except BaseException:
+            with suppress(
+                SameboxError
+            ):  # what went wrong is the news; a claim that stays is told, with the way out, next time
+                end(host, place)
+                give_back(hosts, host, place)
+            raise
+        return name
+    finally:
+        for each in hosts:
+            each.close()
+
+
+def start(host: Host, place: Place) -> None:
+    """Starts the process, the first time or again; refuses while it runs. Raises SameboxError."""
+    daemon = json.loads(host.get(place.start_file))
+    host.run(f"rm -f {shlex.quote(place.outcome_file)}")
+    answer = ask(host, daemons.AGENT, {"verb": "start", "run_dir": place.run_dir, "daemons": [daemon]})
+    if "error" in answer:
+        raise SameboxError(f"{host.name}: the campaign can't be started there: {answer['error']}")
+
+
+def end(host: Host, place: Place) -> None:
+    """Ends the process, if it runs, as Ctrl-C does: with the trial's systems stopped. Raises HostError if it stays."""
+    request = {
+        "verb": "stop",
+        "run_dir": place.run_dir,
+        "names": None,
+        "tier": None,
+        "grace_s": END_GRACE_S,
+        "kill_wait_s": daemons.KILL_WAIT_S,
+    }
+    answer = ask(host, daemons.AGENT, request, timeout_s=END_GRACE_S + 2 * daemons.KILL_WAIT_S)
+    if answer["left"]:
+        raise HostError(host.name, f"the campaign's process still runs after SIGKILL: {answer['left']}")
+
+
+def give_back(hosts: Sequence[Host], host: Host, place: Place) -> tuple[str, ...]:
+    """Takes the key away on all hosts and the folder with the private half; returns the hosts that still list the key."""
+    still = keys.withdraw(hosts)
+    host.run(f"rm -rf -- {shlex.quote(place.folder)}")
+    return still
+
+
+def _claim(host: Host, place: Place, campaign: str, typed: str) -> None:
+    try:
+        user = getpass.getuser()
+    except KeyError:  # a container's user without an entry in /etc/passwd
+        user = f"user {os.geteuid()}"
+    claim = Claim(campaign, f"{user}@{platform.node()}", now_text())
+    request = {"verb": "claim", "folder": place.folder, "claim": dataclasses.asdict(claim)}
+    if not ask(host, AGENT, request)["claimed"]:
+        require_free(read_state(host), typed)
+        raise MissingRequirement(
+            "the testbed was taken, and is free again by now.", next_step="Type the command again."
+        )
+
+
+def _hand_over(
+    host: Host,
+    place: Place,
+    prepared: Prepared,
+    vetting: Vetted,
+    tarballs: Mapping[str, Path],
+    repeat: Sequence[str],
+) -> None:
+    campaign_file = f"{place.folder}/campaign/{prepared.campaign_file.name}"
+    there = {}
+    for system, tarball in tarballs.items():
+        there[system] = f"{place.folder}/tarballs/{tarball.name}"
+        host.push(tarball, there[system])
+    task = Task(TASK_SCHEMA, campaign_file, there, tuple(repeat), origin_of(CHECKOUT))
+    host.push(prepared.campaign_file, campaign_file)
+    host.put(json.dumps(dataclasses.asdict(task)).encode(), place.task_file)
+    host.put(json.dumps(dataclasses.asdict(vetting)).encode(), place.vetting_file)
+
+
+def _daemon(place: Place, python: str) -> dict[str, Any]:
+    argv = (*shlex.split(python), "-m", "bench.orchestrator.process", place.folder)
+    env = {"SAMEBOX_HOME": place.folder, "XDG_CACHE_HOME": f"{place.folder}/cache"}
+    return dataclasses.asdict(daemons.Daemon(PROCESS, argv, place.log_file, env))
+
+
+def _require_reach(host: Host, place: Place, python: str) -> None:
+    """Raises HostUnreachable if the orchestrator's host doesn't get to all hosts with its key."""
+    try:
+        host.run(f"{python} -m bench.orchestrator.reach {shlex.quote(place.inventory_file)}", timeout_s=REACH_TIMEOUT_S)
+    except CommandFailed as error:
+        raise HostUnreachable(
+            host.name,
+            f"a campaign can't run by itself from here: {error.completed.stderr.strip()[-800:]}",
+            next_step="Hosts must reach each other's SSH port by the `address` of the inventory, and their SSH servers must read "
+            "~/.ssh/authorized_keys. Without that: `samebox run` without --detach.",
+        ) from None
+
+
+def records_bytes(trials: Sequence[TrialSpec]) -> int:
+    """What the records of all trials take at most."""
+    return sum(
+        int(
+            trial.workload.rate_per_s
+            * (trial.workload.warmup_s + trial.workload.measure_s)
+            * RECORD_BYTES_PER_MESSAGE
+            * trial.workload.subscriptions
+        )
+        for trial in trials
+    )
+
+
+def _require_room(host: Host, trials: Sequence[TrialSpec]) -> None:
+    """All trials' records lie on the orchestrator's host until they are fetched. Raises MissingRequirement."""
+    root = shlex.quote(host.record.root)
+    free = int(host.run(f"mkdir -p {root} && df -B1 --output=avail -- {root} | tail -n1").stdout)
+    need = records_bytes(trials)
+    if need > free * USABLE_SHARE:
+        raise MissingRequirement(
+            f"not enough disk on {host.name}: the records of all trials take up to {gibibytes(need)} there until they are "
+            f"fetched, and half of what is free is {gibibytes(free * USABLE_SHARE)}.",
+            next_step="Give that host a larger root volume, split the campaign, or run it without --detach.",
+        )

@@ -1,0 +1,81 @@
+"""Runs on the orchestrator's host: the campaign, from the files brought there to its records there. It makes no report.
+
+    python -m bench.orchestrator.process FOLDER
+
+Finished trials are kept when it is started again. How it ended stands in outcome.json, whatever the reason but a kill.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from pathlib import Path
+from types import FrameType
+
+from bench.campaign import load_campaign
+from bench.checkout import RESULTS
+from bench.orchestrator.journal import Journal
+from bench.orchestrator.place import Place
+from bench.orchestrator.task import TASK_SCHEMA, Task
+from bench.results import Results, write_json
+from bench.runner import prepare, run_campaign, steps_to_run
+from bench.vetted import load_vetted
+from provisioning.document import parse_document
+from provisioning.errors import SameboxError
+from provisioning.inventory import load_inventory
+
+
+def main() -> int:
+    """Runs the campaign of the folder."""
+    place = Place(sys.argv[1])
+    signal.signal(signal.SIGTERM, _interrupt)
+    outcome = {"error": "", "next_step": ""}
+    try:
+        _run(place)
+    except SameboxError as error:
+        outcome = {"error": str(error), "next_step": error.next_step}
+    except KeyboardInterrupt:
+        outcome = {"error": "it was told to end.", "next_step": ""}
+    except BaseException as error:
+        outcome = {"error": f"{type(error).__name__}: {error}", "next_step": f"Its log has the whole: {place.log_file}"}
+        traceback.print_exc()
+    if outcome["error"]:
+        _say(f"ended: {outcome['error']}")
+    write_json(Path(place.outcome_file), outcome)
+    return 1 if outcome["error"] else 0
+
+
+def _run(place: Place) -> None:
+    task = parse_document(Task, Path(place.task_file), schema=TASK_SCHEMA)
+    inventory = load_inventory(Path(place.inventory_file))
+    campaign_file = Path(task.campaign_file)
+    campaign = load_campaign(campaign_file)
+    results = Results(RESULTS / campaign.name)
+    prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
+    journal = Journal(Path(place.progress_file), _say)
+    journal.plan(steps_to_run(prepared, results.finished()))
+    run_campaign(
+        prepared,
+        inventory,
+        load_vetted(Path(place.vetting_file)),
+        results,
+        journal,
+        tarballs={system: Path(path) for system, path in task.tarballs.items()},
+        repeat=task.repeat,
+        origin=task.origin,
+    )
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """SIGTERM ends a run as Ctrl-C does: with the systems stopped."""
+    del number, frame
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

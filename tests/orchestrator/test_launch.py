@@ -1,0 +1,52 @@
+"""What is refused before a campaign is left to itself, and what its host gets."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bench.campaign import load_campaign, order_of
+from bench.orchestrator.launch import ORCHESTRATOR, _require_room, records_bytes
+from provisioning.errors import MissingRequirement
+from provisioning.host import ScriptedHost
+from provisioning.software.client_environment import LOCK_FILE, REPOSITORY, code_files
+from tests.orchestrator.folder_host import record
+
+TRIALS = order_of(load_campaign(REPOSITORY / "campaigns" / "demo.toml"))
+DF = "mkdir -p /box && df -B1 --output=avail -- /box | tail -n1"
+
+
+def versions(lock: Path) -> dict[str, str]:
+    """Package -> version of a lock file."""
+    return dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", lock.read_text(), re.MULTILINE))
+
+
+def test_the_libraries_are_the_repositorys() -> None:
+    """What runs there is what the operator's tests ran with, and holds all that workers need."""
+    ours, there = versions(REPOSITORY / "requirements.lock"), versions(ORCHESTRATOR.lock_file)
+    assert {"paramiko", "pydantic", "jinja2", "rich", "tenacity"} <= there.keys()
+    assert versions(LOCK_FILE).items() <= there.items()
+    assert {name: version for name, version in there.items() if name != "pip"} == {
+        name: ours[name] for name in there if name != "pip"
+    }
+    assert "pyspark" not in there
+    assert "://" not in ORCHESTRATOR.lock_file.read_text()
+
+
+def test_the_code_is_whole() -> None:
+    """Programs, profiles, templates, and what disk probes are made of; no report and no AWS program."""
+    names = {name for name, _ in code_files(REPOSITORY, ORCHESTRATOR.code)}
+    assert {"bench/orchestrator/process.py", "bench/profiles/aws.toml", "provisioning/daemon_agent.py"} <= names
+    assert not any(name.startswith(("analysis/", "infra/", "tests/")) or "__pycache__" in name for name in names)
+
+
+def test_records_must_fit_on_its_disk() -> None:
+    """They lie there until somebody fetches them."""
+    need = records_bytes(TRIALS)
+    host = ScriptedHost(record("metadata-1", "metadata", "/box"), answers={DF: f"  {need * 2}\n"})
+    _require_room(host, TRIALS)
+    host.answers[DF] = f"  {need * 2 - 2}\n"
+    with pytest.raises(MissingRequirement, match="metadata-1"):
+        _require_room(host, TRIALS)
