@@ -30,7 +30,7 @@ test-truth: setup ## do the records tell the truth? Real clusters frozen, killed
 test-infra: setup ## the Pulumi program with the real engine and AWS on this machine (the first time it builds pulumi: five minutes of CPU)
 	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs; fi # for instances that are hosts, which only root can have
 	@.venv/bin/python -m tests.infra.engine.engine
-	@$(IN_CLONE) .venv/bin/python -m pytest -m infra tests/infra tests/aws
+	@$(IN_CLONE) .venv/bin/python -m pytest -m infra
 
 bench-load: setup ## our load generator beside the systems' own tools (half an hour; OMB_HOME=... adds OpenMessaging Benchmark)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.load $(ARGS)

@@ -98,6 +98,7 @@ def test_preparing_this_machine_changes_nothing_of_it(home: Path) -> None:
     assert Path("/proc/sys/vm/swappiness").read_text() == before
 
 
+@pytest.mark.infra
 def test_they_are_vetted_and_run_on(home: Path) -> None:
     """A vetting with verdicts, which counts for the run; every message is there; the report is made; nothing runs afterwards."""
     code, output, errors = on_own_hosts(home, "vet", "--json")
