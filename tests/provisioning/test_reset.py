@@ -212,7 +212,7 @@ def test_canaries_tell_whether_caches_were_dropped(
     assert len(report.canaries) == sum(len(host.record.data_dirs) for host in everyone)
     for canary in report.canaries:
         assert canary.resident_before > 0.99
-        assert canary.resident_after == (0.0 if cold else 1.0)
+        assert (canary.resident_after == 0.0) is cold  # a machine that reclaims memory by itself may have taken some
     assert len(report.machines) == 1
     assert report.machines[0].cached_bytes_before > 0
     assert {one.why for one in report.not_trimmed} == {"not owned by the testbed"}
