@@ -7,25 +7,19 @@ PYTHONPATH=./libraries finds it.
 from __future__ import annotations
 
 import gzip
-import hashlib
-import json
 import re
-import shlex
-import subprocess
-import sys
 import tarfile
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from provisioning.errors import InvalidInput, MissingRequirement
-from provisioning.software.client_environment import Interpreter
+from provisioning.errors import InvalidInput
+from provisioning.software.client_environment import Interpreter, lock_digest, run_pip
 from provisioning.software.maven import Notice, locked
 
 # Amazon Linux 2023, under every EMR release 7
 CLUSTER_PYTHON = Interpreter("3.11", "x86_64", (2, 34))
-INSTALL_TIMEOUT_S = 1800.0
 _PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)==(\S+)")
 _VIA = re.compile(r"^\s+# {3}([a-z0-9][a-z0-9._-]*)|^\s+# via ([a-z0-9][a-z0-9._-]*)", re.MULTILINE)
 
@@ -39,8 +33,7 @@ class Libraries:
     @property
     def digest(self) -> str:
         """What tells one archive from another: the packages and the Python that they are for."""
-        kind = json.dumps([CLUSTER_PYTHON.version, CLUSTER_PYTHON.machine, CLUSTER_PYTHON.glibc])
-        return hashlib.sha256(kind.encode() + self.lock.encode()).hexdigest()
+        return lock_digest(CLUSTER_PYTHON, self.lock.encode())
 
     @property
     def archive_name(self) -> str:
@@ -101,21 +94,13 @@ def library_archive(wanted: Libraries, cache_dir: Path, notice: Notice) -> Path:
 
 def _install(wanted: Libraries, lock_file: Path, site: Path) -> None:
     lock_file.write_text(wanted.lock)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
-    command += ["--no-deps", "--require-hashes", "--no-compile", "--only-binary=:all:", "--implementation=cp"]
-    command += [f"--python-version={CLUSTER_PYTHON.version}"]
-    command += [f"--platform={platform}" for platform in CLUSTER_PYTHON.platforms]
-    command += [f"--target={site}", f"--requirement={lock_file}"]
-    try:
-        completed = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise MissingRequirement(f"no answer within {INSTALL_TIMEOUT_S:g} s from: {shlex.join(command)}") from None
-    if completed.returncode != 0:
-        raise MissingRequirement(
-            f"the report's Python packages can't be fetched: exit {completed.returncode} from:\n{shlex.join(command)}\n"
-            f"{completed.stderr.strip()[-1500:]}",
-            next_step="The first build needs a package index within reach; later ones are served from the cache.",
-        )
+    run_pip(
+        ["install", "--disable-pip-version-check", "--no-compile", f"--target={site}"],
+        CLUSTER_PYTHON,
+        lock_file,
+        failure="the report's Python packages can't be fetched",
+        next_step="The first build needs a package index within reach; later ones are served from the cache.",
+    )
 
 
 def _pack(site: Path, archive: Path) -> None:

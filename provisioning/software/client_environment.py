@@ -162,8 +162,13 @@ def deploy_libraries(
 
 def wheelhouse_digest(interpreter: Interpreter, lock_file: Path) -> str:
     """What tells one wheelhouse from another: the lock file and the kind of host."""
+    return lock_digest(interpreter, lock_file.read_bytes())
+
+
+def lock_digest(interpreter: Interpreter, lock: bytes) -> str:
+    """What tells locked packages for one kind of Python from any others."""
     kind = json.dumps([interpreter.version, interpreter.machine, interpreter.glibc])
-    return hashlib.sha256(kind.encode() + lock_file.read_bytes()).hexdigest()
+    return hashlib.sha256(kind.encode() + lock).hexdigest()
 
 
 def download_wheels(interpreter: Interpreter, lock_file: Path, cache_dir: Path, notice: Notice) -> Path:
@@ -174,25 +179,34 @@ def download_wheels(interpreter: Interpreter, lock_file: Path, cache_dir: Path, 
             notice(f"Python libraries: downloading wheels for Python {interpreter.version} on {interpreter.machine}")
             with tempfile.TemporaryDirectory(prefix=".downloading-", dir=wheels.parent) as scratch:
                 aside = Path(scratch) / "wheels"
-                _pip_download(interpreter, lock_file, aside)
+                run_pip(
+                    ["download", f"--dest={aside}"],
+                    interpreter,
+                    lock_file,
+                    failure="the Python libraries can't be downloaded",
+                    next_step="The first download needs a package index within reach; later ones are served from the cache.",
+                )
                 aside.rename(wheels)
     return wheels
 
 
-def _pip_download(interpreter: Interpreter, lock_file: Path, target: Path) -> None:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps", "--require-hashes"]
-    command += ["--only-binary=:all:", "--implementation=cp", f"--python-version={interpreter.version}"]
-    command += [f"--platform={platform}" for platform in interpreter.platforms]
-    command += [f"--dest={target}", f"--requirement={lock_file}"]
+def run_pip(command: Sequence[str], interpreter: Interpreter, lock_file: Path, *, failure: str, next_step: str) -> None:
+    """Runs a pip command for another machine's Python: wheels only, and only what the lock file has a hash of.
+
+    Raises MissingRequirement that begins with `failure`.
+    """
+    words = [sys.executable, "-m", "pip", *command, "--quiet", "--no-input", "--no-deps", "--require-hashes"]
+    words += ["--only-binary=:all:", "--implementation=cp", f"--python-version={interpreter.version}"]
+    words += [f"--platform={platform}" for platform in interpreter.platforms]
+    words.append(f"--requirement={lock_file}")
     try:
-        completed = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False)
+        completed = subprocess.run(words, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        raise MissingRequirement(f"no answer within {DOWNLOAD_TIMEOUT_S:g} s from: {shlex.join(command)}") from None
+        raise MissingRequirement(f"no answer within {DOWNLOAD_TIMEOUT_S:g} s from: {shlex.join(words)}") from None
     if completed.returncode != 0:
         raise MissingRequirement(
-            f"the Python libraries can't be downloaded: exit {completed.returncode} from:\n{shlex.join(command)}\n"
-            f"{completed.stderr.strip()[-1500:]}",
-            next_step="The first download needs a package index within reach; later ones are served from the cache.",
+            f"{failure}: exit {completed.returncode} from:\n{shlex.join(words)}\n{completed.stderr.strip()[-1500:]}",
+            next_step=next_step,
         )
 
 
