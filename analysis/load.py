@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -22,9 +22,7 @@ class Rows:
 
     of_trial: Mapping[str, DataFrame]  # trials that have any, by name
     together: DataFrame
-    placed: (
-        DataFrame  # together, each with where it was read; Spark computes that for every row, so only who needs it asks
-    )
+    placed: Callable[[], DataFrame]  # together, each with where it was read, which Spark works out row by row
 
 
 @dataclass(frozen=True)
@@ -66,10 +64,15 @@ def _load(spark: SparkSession, storage: Storage, campaign: Campaign, kind: str) 
     readable = spark.read.schema(RECORDS[kind]).option("pathGlobFilter", "*.parquet")
     read = [(trial, readable.parquet(folders[trial.name])) for trial in campaign.trials if files[trial.name]]
     if not read:
-        return Rows({}, _no_rows(spark, kind, TRIAL_COLUMNS), _no_rows(spark, kind, TRIAL_COLUMNS, PLACE_COLUMNS))
+        return Rows(
+            {}, _no_rows(spark, kind, TRIAL_COLUMNS), lambda: _no_rows(spark, kind, TRIAL_COLUMNS, PLACE_COLUMNS)
+        )
     of_trial = {trial.name: rows.select("*", *_of(trial)) for trial, rows in read}
-    placed = [rows.select("*", *_of(trial), *_place()) for trial, rows in read]
-    return Rows(of_trial, _union(of_trial.values()), _union(placed))
+    return Rows(
+        of_trial,
+        _union(of_trial.values()),
+        lambda: _union(rows.select("*", *_of(trial), *_place()) for trial, rows in read),
+    )
 
 
 def _of(trial: Trial) -> list[Column]:

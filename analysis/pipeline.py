@@ -63,7 +63,7 @@ def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progres
         subscription_counts={trial.name: int(trial.workload["subscriptions"]) for trial in campaign.trials},
     )
     progress("order")
-    orderings = merge_stretches(records.consumed.placed.transform(stretches).collect())
+    orderings = merge_stretches(records.consumed.placed().transform(stretches).collect())
     progress("telemetry")
     return Aggregates(
         percentiles=tuple(percentiles),
