@@ -24,6 +24,7 @@ from bench.checkout import CHECKOUT
 from bench.report import Verdicts, make_report
 from bench.report_on_emr import make_report_on_emr, remote_name
 from bench.results import Results
+from provisioning.aws.emr import SparkStep
 from provisioning.aws.emr_target import RELEASE, EmrTarget
 from provisioning.aws.report_job import Timing
 from provisioning.errors import SameboxError
@@ -83,6 +84,20 @@ def keys(bucket: str, prefix: str) -> set[str]:
     """What lies below a prefix."""
     pages = boto3.client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
     return {found["Key"] for page in pages for found in page.get("Contents", [])}
+
+
+Reworded = Callable[[Callable[[list[str]], list[str]]], None]
+
+
+@pytest.fixture
+def reworded(monkeypatch: pytest.MonkeyPatch) -> Reworded:
+    """Makes the step's command another one: reworded(lambda words: ...)."""
+    full = SparkStep.command.fget  # type: ignore[attr-defined]
+
+    def reword(change: Callable[[list[str]], list[str]]) -> None:
+        monkeypatch.setattr(SparkStep, "command", property(lambda self: change(full(self))))
+
+    return reword
 
 
 def test_report_from_results_to_report(cloud: Cloud, target: EmrTarget, results: Results, tmp_path: Path) -> None:
@@ -257,40 +272,25 @@ def test_a_job_that_fails_says_why(cloud: Cloud, target: EmrTarget, results: Res
 
 @pytest.mark.infra
 def test_without_its_packages_the_job_fails(
-    target: EmrTarget, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: EmrTarget, results: Results, tmp_path: Path, reworded: Reworded
 ) -> None:
     """The cluster's Python has none of them, so nothing of this machine's can have leaked in."""
-    from provisioning.aws.emr import SparkStep
 
-    full = SparkStep.command.fget  # type: ignore[attr-defined]
-
-    def without_archive(self: SparkStep) -> list[str]:
-        words: list[str] = full(self)
+    def without_archive(words: list[str]) -> list[str]:
         at = words.index("--archives")
         return words[:at] + words[at + 2 :]
 
-    monkeypatch.setattr(SparkStep, "command", property(without_archive))
+    reworded(without_archive)
     with pytest.raises(SameboxError, match="No module named"):
         make(results, target, tmp_path)
 
 
 @pytest.mark.infra
 def test_executors_need_the_packages_too(
-    target: EmrTarget, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: EmrTarget, results: Results, tmp_path: Path, reworded: Reworded
 ) -> None:
     """What the driver is given, no executor inherits."""
-    from provisioning.aws.emr import SparkStep
-
-    full = SparkStep.command.fget  # type: ignore[attr-defined]
-    monkeypatch.setattr(
-        SparkStep,
-        "command",
-        property(
-            lambda self: [
-                word.replace("spark.executorEnv.PYTHONPATH", "spark.executorEnv.OTHER") for word in full(self)
-            ]
-        ),
-    )
+    reworded(lambda words: [word.replace("spark.executorEnv.PYTHONPATH", "spark.executorEnv.OTHER") for word in words])
     with pytest.raises(SameboxError, match="failed on") as failed:
         make(results, target, tmp_path)
     assert "must be installed" in str(failed.value) or "No module named" in str(failed.value)
@@ -298,17 +298,10 @@ def test_executors_need_the_packages_too(
 
 @pytest.mark.infra
 def test_an_archive_that_is_gone_fails_the_step(
-    target: EmrTarget, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: EmrTarget, results: Results, tmp_path: Path, reworded: Reworded
 ) -> None:
     """spark-submit's own words are shown when there is no driver yet."""
-    from provisioning.aws.emr import SparkStep
-
-    full = SparkStep.command.fget  # type: ignore[attr-defined]
-    monkeypatch.setattr(
-        SparkStep,
-        "command",
-        property(lambda self: [word.replace("/code/libraries-", "/code/gone-") for word in full(self)]),
-    )
+    reworded(lambda words: [word.replace("/code/libraries-", "/code/gone-") for word in words])
     with pytest.raises(SameboxError, match=r"FileNotFoundException.*gone-"):
         make(results, target, tmp_path)
 

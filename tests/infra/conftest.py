@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from provisioning.errors import MissingRequirement
 from tests.infra.double.cloud import local_cloud
+from tests.infra.double.hosts import require_hosts
 from tests.infra.double.project import NewProject, Project
 from tests.infra.engine.engine import Engine, find_engine
 
@@ -21,6 +23,15 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     if reporter is not None:
         reporter.write_line(f"\n{found}")
     return found
+
+
+@pytest.fixture(scope="session")
+def possible_hosts() -> None:
+    """Instances can be hosts on this machine; else the test is skipped with the reason."""
+    try:
+        require_hosts()
+    except MissingRequirement as error:
+        pytest.skip(f"{error} {error.next_step}")
 
 
 @pytest.fixture

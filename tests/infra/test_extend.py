@@ -7,24 +7,14 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from provisioning.errors import MissingRequirement
 from provisioning.host import Host
 from provisioning.ssh import connect
 from tests.infra.double.cloud import Cloud
-from tests.infra.double.hosts import require_hosts
 from tests.infra.double.project import NewProject, Project, moment
 from tests.infra.double.things import client, instances
 
-pytestmark = [pytest.mark.integration, pytest.mark.infra]
+pytestmark = [pytest.mark.integration, pytest.mark.infra, pytest.mark.usefixtures("possible_hosts")]
 TIMER_FILE = "/etc/systemd/system/samebox-expires.timer"
-
-
-@pytest.fixture(autouse=True)
-def _can_have_hosts() -> None:
-    try:
-        require_hosts()
-    except MissingRequirement as error:
-        pytest.skip(f"{error} {error.next_step}")
 
 
 def expires(project: Project) -> datetime:

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.errors import HostUnreachable, MissingRequirement
+from provisioning.errors import HostUnreachable
 from provisioning.host import Host
 from provisioning.inventory import Inventory
 from provisioning.ssh import connect
-from tests.infra.double.hosts import require_hosts
 from tests.infra.double.project import NewProject, moment
 from tests.infra.double.things import client, instances
 
-pytestmark = [pytest.mark.integration, pytest.mark.infra]
+pytestmark = [pytest.mark.integration, pytest.mark.infra, pytest.mark.usefixtures("possible_hosts")]
 WAIT_S = 60.0
 
 
@@ -43,14 +42,6 @@ def await_true(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.1)
-
-
-@pytest.fixture(autouse=True)
-def _can_have_hosts() -> None:
-    try:
-        require_hosts()
-    except MissingRequirement as error:
-        pytest.skip(f"{error} {error.next_step}")
 
 
 def test_the_inventory_leads_to_hosts(new_project: NewProject) -> None:
