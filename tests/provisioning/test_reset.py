@@ -183,8 +183,9 @@ def test_files_that_cannot_be_evicted_fail_the_reset_and_canaries_still_go() -> 
 
 
 def leave_the_drop_out(machine: Sequence[Host]) -> str:
-    """What a kit without a drop would do."""
-    del machine
+    """What a kit without a drop would do. The canaries are read once more: some kernels reclaim what is only kept."""
+    for host in machine:
+        host.run(f"find {host.record.root} -name {CANARY_NAME} -exec cat {{}} + >/dev/null")
     return "none"
 
 
@@ -212,7 +213,7 @@ def test_canaries_tell_whether_caches_were_dropped(
     assert len(report.canaries) == sum(len(host.record.data_dirs) for host in everyone)
     for canary in report.canaries:
         assert canary.resident_before > 0.99
-        assert (canary.resident_after == 0.0) is cold  # a machine that reclaims memory by itself may have taken some
+        assert canary.resident_after == (0.0 if cold else 1.0)
     assert len(report.machines) == 1
     assert report.machines[0].cached_bytes_before > 0
     assert {one.why for one in report.not_trimmed} == {"not owned by the testbed"}
