@@ -27,7 +27,7 @@ from provisioning.inventory import Inventory
 from provisioning.software.client_environment import deploy_client
 from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
-from provisioning.ssh import connect
+from provisioning.ssh import connected
 
 OLDEST_JAVA = 17
 SOFTWARE_STEP = Step("software onto the hosts", 20.0)
@@ -99,9 +99,7 @@ def run_campaign(
     3. run the trials; each is whole on disk before the next begins
     """
     with ExitStack() as stack:
-        hosts = connect(inventory)
-        for host in hosts:
-            stack.callback(host.close)
+        hosts = stack.enter_context(connected(inventory))
         store = Store(user_cache(), tarballs=tarballs, notice=reporter.detail)
         equipped = equip(prepared, hosts, store, reporter)
         prepared, found, pythons = equipped.prepared, equipped.facts, equipped.pythons

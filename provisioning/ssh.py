@@ -9,6 +9,8 @@ import contextlib
 import logging
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import paramiko
@@ -18,7 +20,7 @@ from provisioning.inventory import HostRecord, Inventory, SshAddress
 from provisioning.ssh_host import SshHost
 from provisioning.ssh_session import Channel, LinkLost, SessionRefused
 
-__all__ = ["SshHost", "connect"]
+__all__ = ["SshHost", "connect", "connected"]
 
 CONNECT_TIMEOUT_S = 20.0
 HEARTBEAT_S = 10.0
@@ -42,6 +44,17 @@ def connect(inventory: Inventory) -> tuple[SshHost, ...]:
         return SshHost(record, lambda timeout_s: _open_link(record, key, min(CONNECT_TIMEOUT_S, timeout_s)))
 
     return tuple(host(record) for record in inventory.hosts)
+
+
+@contextmanager
+def connected(inventory: Inventory) -> Iterator[tuple[SshHost, ...]]:
+    """`connect`, with every connection closed at the end."""
+    hosts = connect(inventory)
+    try:
+        yield hosts
+    finally:
+        for host in hosts:
+            host.close()
 
 
 def _identity(path: str) -> paramiko.PKey:

@@ -16,8 +16,11 @@ from bench.progress import Reporter
 from bench.results import Results
 from bench.runner import Prepared
 from bench.vetted import Vetted
+from provisioning.errors import HostUnreachable
+from provisioning.host import on_all
 from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
+from provisioning.ssh import connected
 
 INTERRUPTED = 130
 
@@ -30,7 +33,13 @@ def detached_state(inventory: Inventory) -> State:
 
 def refuse_if_taken(inventory: Inventory, typed: str) -> None:
     """Raises MissingRequirement when a detached campaign has the testbed: what measures there isn't to be disturbed."""
-    require_free(detached_state(inventory), typed)
+    try:
+        state = detached_state(inventory)
+    except HostUnreachable:
+        with connected(inventory) as hosts:  # it may not be the only one, and all are to be named
+            on_all("logging in", hosts, lambda host: host.run("true"))
+        raise
+    require_free(state, typed)
 
 
 def leave(

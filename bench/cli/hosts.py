@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from bench.cli.detached import refuse_if_taken
 from bench.cli.options import (
     Target,
     checked_own_hosts,
@@ -27,7 +28,7 @@ from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
 from provisioning.preparation import Preparation, Step
 from provisioning.preparation import prepare as prepare_hosts
-from provisioning.ssh import connect
+from provisioning.ssh import connected
 
 MARKS = {"changed": "[yellow]changed[/]", "left": "[yellow]left[/]"}
 
@@ -43,6 +44,7 @@ def prepare(inventory_file: Path | None, stack_name: str | None, erase: bool, ye
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
         inventory = _unprepared(target)
+        refuse_if_taken(inventory, target.typed)
         if erase and not yes:
             click.confirm(f"{_owned(inventory)}\nWhat is on these disks is lost. Go on?", abort=True, err=True)
         with console.status("preparing") as status:
@@ -57,13 +59,9 @@ def prepare(inventory_file: Path | None, stack_name: str | None, erase: bool, ye
 
 def prepare_testbed(inventory: Inventory, notice: Callable[[str], None], *, erase: bool = False) -> Preparation:
     """Prepares all hosts of an inventory as its kind of testbed wants it. Raises HostsFailed."""
-    hosts = connect(inventory)
-    try:
+    with connected(inventory) as hosts:
         time_server = load_profile(inventory.testbed.kind).time_server
         return prepare_hosts(hosts, time_server=time_server, notice=notice, erase=erase)
-    finally:
-        for host in hosts:
-            host.close()
 
 
 def print_preparation(preparation: Preparation, target: Target) -> None:

@@ -18,7 +18,7 @@ from provisioning.inventory import Inventory, load_inventory
 from provisioning.local.testbed import LocalTestbed
 from provisioning.own_hosts import load_own_hosts
 from provisioning.own_hosts_checks import check_own_hosts
-from provisioning.ssh import connect
+from provisioning.ssh import connected
 from provisioning.testbed import Testbed
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -101,12 +101,8 @@ def is_own_hosts(inventory_file: Path) -> bool:
 def checked_own_hosts(inventory_file: Path, *, prepared: bool = True) -> Inventory:
     """The operator's own hosts, found fit. `prepared=False`: but for what `samebox prepare` brings about."""
     own, inventory = load_own_hosts(inventory_file)
-    hosts = connect(inventory)
-    try:
+    with connected(inventory) as hosts:
         check_own_hosts(own, hosts, prepared=prepared)
-    finally:
-        for host in hosts:
-            host.close()
     return inventory
 
 

@@ -20,7 +20,7 @@ from provisioning.aws.time_to_live import require_time
 from provisioning.errors import HostError, MissingRequirement, SameboxError
 from provisioning.host import Host
 from provisioning.inventory import Inventory
-from provisioning.ssh import connect
+from provisioning.ssh import connected
 
 POLL_S = 5.0
 # Each look starts a program on the orchestrator's host, which without metadata hosts is one that measures.
@@ -114,27 +114,19 @@ def give_up(inventory: Inventory, results: Results, state: State, detail: Say) -
 
     Returns the hosts that still list the orchestrator's key, which opens nothing any more. Raises SameboxError.
     """
-    hosts = connect(inventory)
-    host = next(each for each in hosts if each.name == orchestrator_of(inventory).name)
-    place = place_on(host.record)
-    try:
+    with connected(inventory) as hosts:
+        host = next(each for each in hosts if each.name == orchestrator_of(inventory).name)
+        place = place_on(host.record)
         detail("ending it")
         end(host, place)
         daemons.stop_everything(hosts)
         if state.claim is not None:
             fetch_results(host, state.claim.campaign, results, detail)
         return give_back(hosts, host, place)
-    finally:
-        for each in hosts:
-            each.close()
 
 
 def release(inventory: Inventory) -> tuple[str, ...]:
     """Gives the testbed back after a campaign that has finished and was fetched; returns the hosts that still list the key."""
-    hosts = connect(inventory)
-    try:
+    with connected(inventory) as hosts:
         host = next(each for each in hosts if each.name == orchestrator_of(inventory).name)
         return give_back(hosts, host, place_on(host.record))
-    finally:
-        for each in hosts:
-            each.close()

@@ -32,7 +32,7 @@ from provisioning.inventory import Inventory
 from provisioning.software.client_environment import REPOSITORY, Environment, deploy_environment
 from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
-from provisioning.ssh import connect
+from provisioning.ssh import connected
 
 ORCHESTRATOR = Environment(
     "orchestrator",
@@ -49,11 +49,8 @@ END_GRACE_S = 90.0
 def orchestrator_host(inventory: Inventory) -> Iterator[Host]:
     """The connected host that runs detached campaigns."""
     record = orchestrator_of(inventory)
-    (host,) = connect(dataclasses.replace(inventory, hosts=(record,)))
-    try:
+    with connected(dataclasses.replace(inventory, hosts=(record,))) as (host,):
         yield host
-    finally:
-        host.close()
 
 
 def require_free(state: State, typed: str) -> None:
@@ -85,8 +82,7 @@ def launch(
     4. let a key in that is made there, and see that it opens every host
     5. start the process in a session of its own
     """
-    hosts = connect(inventory)
-    try:
+    with connected(inventory) as hosts:
         name = orchestrator_of(inventory).name
         host = next(host for host in hosts if host.name == name)
         place = place_on(host.record)
@@ -112,9 +108,6 @@ def launch(
                 give_back(hosts, host, place)
             raise
         return name
-    finally:
-        for each in hosts:
-            each.close()
 
 
 def start(host: Host, place: Place) -> None:

@@ -11,18 +11,14 @@ from pathlib import Path
 from provisioning.errors import SameboxError
 from provisioning.host import on_all
 from provisioning.inventory import load_inventory
-from provisioning.ssh import connect
+from provisioning.ssh import connected
 
 
 def main() -> int:
     """Logs in to every host; says on standard error where that failed."""
     try:
-        hosts = connect(load_inventory(Path(sys.argv[1])))
-        try:
+        with connected(load_inventory(Path(sys.argv[1]))) as hosts:
             on_all("logging in from the orchestrator's host", hosts, lambda host: host.run("true"))
-        finally:
-            for host in hosts:
-                host.close()
     except SameboxError as error:
         print(error, file=sys.stderr)
         return 1
