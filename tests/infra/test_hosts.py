@@ -48,7 +48,9 @@ def test_the_inventory_leads_to_hosts(new_project: NewProject) -> None:
     """Every host answers under the key known beforehand, is who it should be, and has the disks that the inventory names."""
     project = new_project(hosts=True)
     project.up()
-    for name, host in hosts_of(project.inventory()).items():
+    hosts = hosts_of(project.inventory())
+    assert len({host.run("cat /proc/sys/kernel/random/boot_id").stdout for host in hosts.values()}) == len(hosts)
+    for name, host in hosts.items():
         assert host.run("hostname").stdout.strip() == name
         assert host.run("systemctl is-active samebox-expires.timer", check=False).exit_status == 0
         assert host.run(f"test -d {host.record.root} && echo there").stdout.strip() == "there"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from tests.infra.double.cloud import Cloud, Faults, local_cloud
@@ -102,6 +104,29 @@ def test_capacity_and_quota_are_refused_on_request(cloud: Cloud, ec2: EC2Client)
     assert launch_host("broker-3")
     cloud.inject(Faults())
     assert launch_host("broker-1")
+
+
+def test_bucket_policies_are_judged_by_their_conditions(ec2: EC2Client) -> None:
+    """A statement whose condition isn't met says nothing; one whose condition is, denies; one that can't be judged is an error."""
+    del ec2  # for its environment
+    s3 = boto3.client("s3", config=Config(retries={"max_attempts": 1}))
+    s3.create_bucket(Bucket="judged", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    s3.put_object(Bucket="judged", Key="a", Body=b"1")
+
+    def deny(**condition: dict[str, str]) -> None:
+        statement = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "arn:aws:s3:::judged/*"}
+        s3.put_bucket_policy(Bucket="judged", Policy=json.dumps({"Statement": [statement | {"Condition": condition}]}))
+
+    deny(Bool={"aws:SecureTransport": "false"})
+    assert s3.head_object(Bucket="judged", Key="a")["ContentLength"] == 1
+    deny(Bool={"aws:SecureTransport": "true"})
+    with pytest.raises(ClientError) as denied:
+        s3.head_object(Bucket="judged", Key="a")
+    assert code(denied) == "403"
+    deny(IpAddress={"aws:SourceIp": "203.0.113.0/24"})
+    with pytest.raises(ClientError) as unknown:
+        s3.head_object(Bucket="judged", Key="a")
+    assert code(unknown) == "500"
 
 
 def test_it_ends(tmp_path: Path) -> None:
