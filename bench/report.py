@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.results import Results
-from provisioning.errors import MissingRequirement, SameboxError
+from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
 
 END_TIMEOUT_S = 10.0
 
@@ -43,6 +43,12 @@ def make_report(
     results.manifest()  # refuses a folder that isn't a campaign's
     if not results.finished():
         raise SameboxError(f"{results.root} has no finished trial, so there is nothing to report.")
+    bucket = results.records_bucket()
+    if bucket is not None:
+        raise InvalidInput(
+            f"the records of {results.root} are in the bucket {bucket}: the client hosts sent them there.",
+            next_step=f"Make the report there: samebox report {results.root} --on emr --stack NAME",
+        )
     submit = require_spark()
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="report-", dir=scratch) as work:

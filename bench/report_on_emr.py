@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.report import Verdicts, analysis_files, analysis_requirements, job_file, read_verdicts, zip_analysis
@@ -16,6 +16,7 @@ from provisioning.aws.emr import Progress
 from provisioning.aws.emr_target import EmrTarget
 from provisioning.aws.libraries import libraries
 from provisioning.aws.report_job import ReportJob, Timing, report_on_emr
+from provisioning.document import read_document
 from provisioning.errors import InvalidInput, SameboxError
 
 RECORD_KINDS = ("produced", "consumed", "hosts")
@@ -57,22 +58,32 @@ def report_job(results: Results, checkout: Path, package: Path) -> ReportJob:
     documents = [results.manifest_file, results.campaign_file, *results.root.glob("vetting/*.json")]
     documents += [trial / "trial.json" for trial in trials]
     records = [file for trial in trials for kind in RECORD_KINDS for file in sorted((trial / kind).glob("*.parquet"))]
+    completed, ended_early = _sent_by_hosts(trials) if results.records_bucket() is not None else ({}, {})
     return ReportJob(
-        results_name=remote_name(results),
+        results_name=results.name_in_bucket(),
         documents=_named(results, documents),
         records=_named(results, records),
         program=job_file(checkout),
         package=zip_analysis(checkout, package),
         code=analysis_files(checkout),
         libraries=libraries(analysis_requirements(checkout), lock.read_text(), where=str(lock)),
+        uploaded=completed,
+        perhaps_uploaded=frozenset(ended_early),
     )
 
 
-def remote_name(results: Results) -> str:
-    """What the results are called in a bucket: campaign and start, since a bucket outlives a campaign that is run again."""
-    manifest = results.manifest()
-    began = datetime.fromtimestamp(int(manifest["created_ns"]) / 1e9, UTC)
-    return f"{manifest['campaign']}-{began:%Y%m%dT%H%M%SZ}"
+def _sent_by_hosts(trials: Sequence[Path]) -> tuple[dict[str, int], dict[str, int]]:
+    """Record files that the client hosts sent, name inside the results -> bytes: of completed trials, and of those that ended early.
+
+    Of the latter some may have been lost with their host.
+    """
+    files: dict[bool, dict[str, int]] = {True: {}, False: {}}
+    for trial in trials:
+        document = read_document(trial / "trial.json")
+        files[document["abort"] is None] |= {
+            f"trials/{trial.name}/{name}": size for name, size in document["records"].items()
+        }
+    return files[True], files[False]
 
 
 def _named(results: Results, files: list[Path]) -> dict[str, Path]:

@@ -68,6 +68,17 @@ class Results:
             raise InvalidInput(f"{self.manifest_file}: schema {manifest.get('schema')!r} is not {MANIFEST_SCHEMA}.")
         return manifest
 
+    def name_in_bucket(self) -> str:
+        """What the results are called in a bucket: campaign and start, since a bucket outlives a campaign that is run again."""
+        manifest = self.manifest()
+        began = datetime.fromtimestamp(int(manifest["created_ns"]) / 1e9, UTC)
+        return f"{manifest['campaign']}-{began:%Y%m%dT%H%M%SZ}"
+
+    def records_bucket(self) -> str | None:
+        """The bucket that holds the records, sent there by the client hosts; None: they are here."""
+        bucket = self.manifest()["testbed"].get("records_bucket")
+        return str(bucket["name"]) if bucket else None
+
     def require_new(self) -> None:
         """Raises InvalidInput if the folder exists."""
         if self.root.exists():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench.campaign import Campaign, TrialSpec, order_of
 from bench.checkout import CHECKOUT, SCRATCH
+from bench.load.collect import Collector, Fetch, Upload
 from bench.load.floor import measure_floor
 from bench.manifest import Origin, manifest_of, origin_of
 from bench.profile import Check, Profile, checks_for, load_profile
@@ -21,6 +22,7 @@ from bench.systems import SYSTEMS
 from bench.trial import Bench, plan_of, run_trial, steps_of
 from bench.vetted import Vetted
 from provisioning import facts
+from provisioning.aws.bucket_layout import results_folder
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.host import Host, on_all
 from provisioning.inventory import Inventory
@@ -104,7 +106,6 @@ def run_campaign(
         equipped = equip(prepared, hosts, store, reporter)
         prepared, found, pythons = equipped.prepared, equipped.facts, equipped.pythons
         boot_ids = {name: each.boot_id for name, each in found.items()}
-        bench = Bench(inventory, tuple(hosts), store, pythons, boot_ids, prepared.profile)
         software = {
             name: {"version": store.version(name), "sha256": store.digest(name)} for name in prepared.campaign.systems
         }
@@ -114,7 +115,8 @@ def run_campaign(
         else:
             reporter.step(FLOOR_STEP.title)
             fastest = max(prepared.campaign.workloads, key=lambda workload: workload.rate_per_s)
-            floor = measure_floor(bench.with_role("client"), pythons, fastest, SCRATCH, on_progress=reporter.detail)
+            clients = [host for host in hosts if host.record.role == "client"]
+            floor = measure_floor(clients, pythons, fastest, SCRATCH, on_progress=reporter.detail)
             document = manifest_of(
                 prepared.campaign,
                 prepared.trials,
@@ -134,7 +136,16 @@ def run_campaign(
                 repeat=repeat,
             )
             results.begin(document, vetting.documents, prepared.campaign_file)
+        collector = _collector(inventory, results, pythons, reporter)
+        bench = Bench(inventory, hosts, store, pythons, boot_ids, prepared.profile, collector)
         _run_trials(prepared, bench, results, reporter)
+
+
+def _collector(inventory: Inventory, results: Results, pythons: Mapping[str, str], reporter: Reporter) -> Collector:
+    if inventory.records_bucket is None:
+        return Fetch()
+    folder = results_folder(results.name_in_bucket())
+    return Upload(inventory.records_bucket, folder, pythons, reporter.detail)
 
 
 def memory_per_broker(brokers: Sequence[Host], found: Mapping[str, facts.Facts]) -> int | None:

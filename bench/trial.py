@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.campaign import Campaign, TrialSpec
 from bench.host_watch import HostWatch
-from bench.load.collect import collect_records
+from bench.load.collect import Collector, Fetch
 from bench.load.driver import RECORDS, LoadResult, LoadSpec, run_load
 from bench.profile import Profile
 from bench.progress import Reporter, Step
@@ -36,7 +36,8 @@ ABORTED_GRACE_S = 5.0
 
 @dataclass(frozen=True)
 class Bench:
-    """What trials run on: connected hosts, software, the client hosts' Python, and which machine each host is (boot id)."""
+    """What trials run on: connected hosts, software, the client hosts' Python, which machine each host is (boot id). And where
+    records go."""
 
     inventory: Inventory
     hosts: tuple[Host, ...]
@@ -44,6 +45,7 @@ class Bench:
     pythons: Mapping[str, str]
     boot_ids: Mapping[str, str]
     profile: Profile
+    collector: Collector = dataclasses.field(default_factory=Fetch)
     drop_caches: DropCaches = drop_page_caches
 
     def with_role(self, role: str) -> tuple[Host, ...]:
@@ -75,7 +77,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
     4. load: workers connect, the schedule runs (warm-up, measurement), consumers drain; telemetry beside it
     5. count: the system's own counters and replicas (unless the load was aborted), processes, clocks, boot ids
     6. stop: end the system, so that logs no longer change
-    7. collect: records, telemetry and logs onto the operator's disk
+    7. collect: telemetry and logs onto the operator's disk, records there or into the bucket
 
     A step that fails ends the trial with its reason; the system is stopped and everything there is gets collected all the same.
     """
@@ -110,7 +112,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
             grace_s = daemons.GRACE_S if log.abort is None else ABORTED_GRACE_S
             quietly(log, lambda: daemons.stop_everything(bench.hosts, grace_s=grace_s))
     with log.step("collect"):
-        rows = _collect(deployment, telemetry, load, bench, folder, log)
+        rows = _collect(deployment, telemetry, load, spec.trial, bench, folder, log)
     return _document(spec, campaign, bench, deployment, log, load, settings, rows)
 
 
@@ -215,7 +217,13 @@ def _or_none(read: Callable[[], Any]) -> Any:
 
 
 def _collect(
-    deployment: Deployment, telemetry: Telemetry, load: LoadResult | None, bench: Bench, folder: Path, log: TrialLog
+    deployment: Deployment,
+    telemetry: Telemetry,
+    load: LoadResult | None,
+    trial: str,
+    bench: Bench,
+    folder: Path,
+    log: TrialLog,
 ) -> dict[str, int]:
     rows = {"produced": 0, "consumed": 0, "hosts": 0}
     for kind in rows:
@@ -227,7 +235,8 @@ def _collect(
         if load is not None:
             # as counted by the writers, also if not all of it can be fetched: the difference must show
             rows.update(produced=load.produced_rows, consumed=load.consumed_rows)
-            collect_records(load, [host for host in bench.with_role("client") if host.name not in lost], folder)
+            there = [host for host in bench.with_role("client") if host.name not in lost]
+            bench.collector.collect(load, there, trial, folder)
 
     def samples() -> None:
         # never those of the trial before
@@ -283,6 +292,7 @@ def _document(
         "steps": log.steps,
         "phases": [dict(phase) for phase in load.phases] if load is not None else [],
         "rows": dict(rows),
+        "records": {file.name: file.bytes for file in load.files} if load is not None else {},
         "settings": dict(settings),
         "observations": observations,
     }

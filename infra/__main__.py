@@ -31,7 +31,7 @@ fleet = Fleet("samebox", settings, network, results.bucket, here)
 Timer("samebox-end", settings, fleet.hosts, here)
 emr = Emr("samebox-report", settings, network, results.bucket, here)
 
-pulumi.export("inventory", inventory(settings, fleet.hosts))
+pulumi.export("inventory", inventory(settings, fleet.hosts, results.bucket))
 pulumi.export("resultsBucket", results.bucket.bucket)
 pulumi.export("region", settings.region)
 pulumi.export("emr", emr.description)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pulumi_aws as aws
+
 from infra.fleet import LOGIN, ROOT, FleetHost
 from infra.network import SSH_PORT
 from infra.settings import Settings
@@ -16,8 +18,8 @@ SCHEMA = 1
 ROOT_DEVICE = "/dev/nvme0n1p1"
 
 
-def inventory(settings: Settings, hosts: Sequence[FleetHost]) -> dict[str, Any]:
-    """Plain data with outputs in it."""
+def inventory(settings: Settings, hosts: Sequence[FleetHost], records: aws.s3.Bucket) -> dict[str, Any]:
+    """Plain data with outputs in it. `records`: where client hosts put theirs."""
     return {
         "schema": SCHEMA,
         "testbed": {"kind": "aws", "name": settings.campaign},
@@ -25,6 +27,7 @@ def inventory(settings: Settings, hosts: Sequence[FleetHost]) -> dict[str, Any]:
         "expires": settings.expires,
         "identity_file": str(settings.identity_file),
         "hosts": [_host(host) for host in hosts],
+        "records_bucket": {"name": records.bucket, "region": settings.region},
     }
 
 

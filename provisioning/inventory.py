@@ -64,8 +64,19 @@ class TestbedRecord:
 
 
 @dataclass(frozen=True)
+class RecordsBucket:
+    """An S3 bucket that client hosts can write to."""
+
+    name: str
+    region: str
+
+
+@dataclass(frozen=True)
 class Inventory:
-    """A testbed as data. `created` and `expires` are ISO 8601 UTC; `identity_file` is the operator's private key path."""
+    """A testbed as data. `created` and `expires` are ISO 8601 UTC; `identity_file` is the operator's private key path.
+
+    Client hosts send their records to `records_bucket` themselves; without one they are fetched over SSH.
+    """
 
     schema: int
     testbed: TestbedRecord
@@ -73,6 +84,7 @@ class Inventory:
     expires: str | None
     identity_file: str
     hosts: tuple[HostRecord, ...]
+    records_bucket: RecordsBucket | None = None
 
     def with_role(self, role: Role) -> tuple[HostRecord, ...]:
         """The hosts of one role, in inventory order."""

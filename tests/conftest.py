@@ -8,7 +8,7 @@ import pytest
 
 from provisioning.inventory import Inventory
 from provisioning.local.testbed import LocalTestbed
-from provisioning.ssh import SshHost, connect
+from provisioning.ssh import SshHost, connected
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,5 @@ def local_testbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inventor
 @pytest.fixture(scope="session")
 def hosts(local_testbed: Inventory) -> Iterator[dict[str, SshHost]]:
     """The session testbed's hosts by name."""
-    connected = {host.name: host for host in connect(local_testbed)}
-    yield connected
-    for host in connected.values():
-        host.close()
+    with connected(local_testbed) as connections:
+        yield {host.name: host for host in connections}

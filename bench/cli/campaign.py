@@ -38,6 +38,7 @@ from bench.results import Results
 from bench.runner import REPORT_STEP, SOFTWARE_STEP, prepare, run_campaign, steps_to_run
 from bench.space import gibibytes, need_of
 from bench.vetted import Vetted, load_vetted, vetted
+from provisioning.aws.bucket_layout import results_folder
 from provisioning.aws.time_to_live import require_time
 from provisioning.errors import SameboxError
 from provisioning.inventory import Inventory
@@ -109,14 +110,15 @@ def run(
     With --detach it runs on a host of the testbed, and this machine may be closed: `samebox status` says how far it is, from
     anywhere, and `samebox resume` follows it, brings its records here and makes the report.
     """
-    if not detach:
-        require_spark()
     campaign = load_campaign(campaign_file)
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
         inventory = target.inventory()
+        report_here = inventory.records_bucket is None and not detach
+        if report_here:
+            require_spark()
         prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
-        steps = [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]
+        steps = [VETTING_STEP, *steps_to_run(prepared, ()), *([REPORT_STEP] if report_here else [])]
         _require_time(inventory, steps)
         refuse_if_taken(inventory, target.typed)
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
@@ -128,6 +130,8 @@ def run(
                 leave(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat, typed=typed)
                 return 0
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
+            if not report_here:
+                return _recorded(results, target)
             verdicts = _report(results, master, reporter)
     return conclude(results, verdicts)
 
@@ -154,14 +158,15 @@ def resume(
     One that was started with --detach is followed to its end, from any machine: it is started again if it has died, its records
     are brought here, and the testbed is free again. Ctrl-C ends the watching only.
     """
-    if not no_report:
-        require_spark()
     results = Results(results_dir)
     if results.root.exists():
         results.manifest()
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
         inventory = target.inventory()
+        report_here = inventory.records_bucket is None and not no_report
+        if report_here:
+            require_spark()
         code = bring_home(inventory, results, target.typed, plain=plain)
         if code:
             return code
@@ -170,14 +175,13 @@ def resume(
         left = [] if code == 0 else [VETTING_STEP, *steps_to_run(prepared, results.finished())]
         if left:
             _require_time(inventory, left)
-        with reporter_of(plain, left if no_report else [*left, REPORT_STEP]) as reporter:
+        with reporter_of(plain, [*left, *([REPORT_STEP] if report_here else [])]) as reporter:
             if left:
                 repeat = manifest["repeat"]
                 vetting = _vetted(target, inventory, reporter)
                 run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
-            if no_report:
-                reporter.notice(f"The records are in {shown(results.root)}. Next: samebox report {shown(results.root)}")
-                return 0
+            if not report_here:
+                return _recorded(results, target)
             verdicts = _report(results, master, reporter)
     return conclude(results, verdicts)
 
@@ -292,6 +296,17 @@ def _vetted(target: Target, inventory: Inventory, reporter: Reporter) -> Vetted:
             next_step=f"Let a busy machine come to rest and try again. By hand: {target.after_rejection}",
         )
     return kept
+
+
+def _recorded(results: Results, target: Target) -> int:
+    """Says where the records of a campaign are whose report is still to be made; returns the exit code."""
+    bucket, next_step = results.records_bucket(), f"samebox report {shown(results.root)}"
+    place = shown(results.root)
+    if bucket is not None:
+        place = f"s3://{bucket}/{results_folder(results.name_in_bucket())}"
+        next_step += f" --on emr --stack {target.stack_name or 'NAME'}"
+    console.print(f"The records are in {place}. Next: {next_step}", markup=False)
+    return 0
 
 
 def _report(results: Results, master: str, reporter: Reporter) -> Verdicts:

@@ -86,7 +86,8 @@ def launch(
         name = orchestrator_of(inventory).name
         host = next(host for host in hosts if host.name == name)
         place = place_on(host.record)
-        _require_room(host, prepared.trials)
+        if inventory.records_bucket is None:
+            _require_room(host, prepared.trials)
         _claim(host, place, prepared.campaign.name, typed)
         try:
             store = Store(user_cache(), tarballs=tarballs, notice=reporter.detail)

@@ -13,11 +13,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import boto3
 
+from provisioning.aws.bucket_layout import LOGS, code_folder, report_folder, results_folder
 from provisioning.aws.emr import Emr, Ended, Progress, Running, SparkStep
 from provisioning.aws.emr_logs import SHIPPED_WITHIN_S, last_words, log_folder
 from provisioning.aws.emr_target import EmrTarget
@@ -30,7 +31,7 @@ from provisioning.software.maven import locked
 
 SUCCESS = "_SUCCESS"
 MANIFEST = "manifest.json"
-LOGS = "logs/emr/"
+RECORDS_SUFFIX = ".parquet"
 CLUSTER_ENDS_WITHIN_S = 300.0
 _MEGABYTE = 10**6
 
@@ -41,6 +42,9 @@ class ReportJob:
 
     `results_name` is the results' own name in the bucket. `documents` are always sent; `records` (write-once) where they are missing.
     Both map a name inside the results folder to the file; `code` names the package's files the same way.
+
+    Records that the client hosts have sent themselves: `uploaded` (name -> bytes) must be there, `perhaps_uploaded` may be. Other
+    records in their folders are what an attempt at a trial left that was cut off; they are removed.
     """
 
     results_name: str
@@ -50,6 +54,8 @@ class ReportJob:
     package: Path
     code: Mapping[str, Path]
     libraries: Libraries
+    uploaded: Mapping[str, int] = field(default_factory=dict)
+    perhaps_uploaded: frozenset[str] = frozenset()
 
     def digest(self, release: str) -> str:
         """SHA-256 over results, code, packages and release. Records count by name and size: they are written once."""
@@ -106,7 +112,7 @@ class _Run:
         self._emr = Emr(opened, poll_every_s=timing.poll_every_s)
         self._digest = job.digest(target.release)
         self._name = f"samebox-report-{job.results_name}-{self._digest[:12]}"
-        self._report = f"reports/{job.results_name}/{self._digest[:16]}"
+        self._report = report_folder(job.results_name, self._digest[:16])
 
     def bring(self, into: Path, cluster: str | None) -> None:
         """The three cases of the module's docstring."""
@@ -138,10 +144,11 @@ class _Run:
 
     def _uploaded(self) -> SparkStep:
         """Everything into the bucket: the manifest last, so that half an upload is no results folder."""
-        job, code = self._job, f"code/{self._digest[:16]}"
-        results = f"results/{job.results_name}"
+        job, code = self._job, code_folder(self._digest[:16])
+        results = results_folder(job.results_name)
         there = self._bucket.sizes(f"{results}/")
         self._refuse_strangers(results, there)
+        self._require_uploaded(results, there)
         records = {f"{results}/{name}": file for name, file in job.records.items()}
         self._send({key: file for key, file in records.items() if there.get(key) != file.stat().st_size}, "records")
         archive_key = f"code/{job.libraries.archive_name}"
@@ -172,6 +179,18 @@ class _Run:
                 f"{self._bucket.at(results)} has trials that this results folder doesn't: {', '.join(strangers[:3])}.",
                 next_step="Make the report from the complete folder.",
             )
+
+    def _require_uploaded(self, results: str, there: Mapping[str, int]) -> None:
+        uploaded = self._job.uploaded
+        missing = sorted(name for name, size in uploaded.items() if there.get(f"{results}/{name}") != size)
+        if missing:
+            raise SameboxError(
+                f"{self._bucket.at(results)} lacks {len(missing)} record files that the client hosts sent: {missing[0]} ...",
+                next_step="Name the stack that the campaign ran on: the results bucket of another one is another one.",
+            )
+        if uploaded or self._job.perhaps_uploaded:
+            known = {f"{results}/{name}" for name in (*uploaded, *self._job.perhaps_uploaded, *self._job.records)}
+            self._bucket.delete([key for key in there if key.endswith(RECORDS_SUFFIX) and key not in known])
 
     def _send(self, files: Mapping[str, Path], what: str) -> None:
         if not files:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,6 +89,12 @@ class Bucket:
                 senders.shutdown(cancel_futures=True)
                 raise
 
+    def delete(self, keys: Sequence[str]) -> None:
+        """Removes objects."""
+        with self._explained(f"delete from s3://{self.name}"):
+            for key in keys:
+                self._s3.delete_object(Bucket=self.name, Key=key)
+
     def download(self, prefix: str, folder: Path) -> int:
         """Every object below `prefix` into `folder`, under the rest of its key; returns how many."""
         keys = [key for key in self.sizes(prefix) if not key.endswith("/")]
@@ -108,7 +114,7 @@ class Bucket:
         except ClientError as error:
             next_step = "Is this the bucket of the stack that is selected, and has its results bucket been kept?"
             if _code(error) in ("AccessDenied", "403"):
-                next_step = f"Your credentials need s3:ListBucket, s3:GetObject and s3:PutObject on {self.name}."
+                next_step = f"Your credentials need s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject on {self.name}."
             raise SameboxError(f"can't {action}: {error}", next_step=next_step) from None
         except (BotoCoreError, Boto3Error) as error:
             raise SameboxError(

@@ -18,17 +18,18 @@ from moto import mock_aws
 
 from bench.checkout import CHECKOUT
 from bench.cli.on_emr import require_consistent
-from bench.report import analysis_files, analysis_requirements, zip_analysis
-from bench.report_on_emr import remote_name, report_job
+from bench.report import analysis_files, analysis_requirements, make_report, zip_analysis
+from bench.report_on_emr import report_job
 from bench.results import Results
 from provisioning.aws.emr import Emr, Running, SparkStep, cluster_request
 from provisioning.aws.emr_logs import last_words
 from provisioning.aws.emr_target import RELEASE, EmrTarget, emr_target
 from provisioning.aws.libraries import CLUSTER_PYTHON, libraries
-from provisioning.aws.report_job import ReportJob
+from provisioning.aws.report_job import ReportJob, report_on_emr
 from provisioning.aws.storage import Bucket, Location, location
 from provisioning.errors import InvalidInput, SameboxError
 from tests.analysis.synthetic_results import Plan, Shape, write_results
+from tests.aws.sent_records import let_hosts_send_records
 from tests.infra.double.yarn_submit import Refused, parse
 
 REGION = "us-west-2"
@@ -220,7 +221,37 @@ def test_job_has_all_that_the_report_reads(results: Results, tmp_path: Path) -> 
     assert len(job.records) == len(list(results.root.rglob("*.parquet")))
     assert job.package == zip_analysis(CHECKOUT, tmp_path / "analysis.zip")
     assert "analysis/templates/report.html.j2" in analysis_files(CHECKOUT)
-    assert remote_name(results) == "demo-20231114T221320Z"
+    assert results.name_in_bucket() == "demo-20231114T221320Z"
+
+
+def test_records_that_hosts_sent_are_asked_for_not_sent(results: Results, tmp_path: Path) -> None:
+    """Those of completed trials must be there, of others they may be; no report is made here, but the command for there is told."""
+    sent = let_hosts_send_records(results, "bbb")
+    job = job_of(results, tmp_path)
+    assert (job.uploaded, job.perhaps_uploaded) == (sent, frozenset())
+    assert {Path(name).parent.name for name in job.records} == {"hosts"}
+    with pytest.raises(InvalidInput, match="in the bucket bbb") as refused:
+        make_report(results, CHECKOUT, master="local[1]", scratch=tmp_path, on_line=print)
+    assert "--on emr" in refused.value.next_step
+
+    first = next(results.root.glob("trials/*/trial.json"))
+    first.write_text(json.dumps({**json.loads(first.read_text()), "abort": {"rule": "host-lost"}}))
+    job = job_of(results, tmp_path)
+    assert job.perhaps_uploaded == {name for name in sent if first.parent.name in name}
+    assert job.uploaded.keys() == sent.keys() - job.perhaps_uploaded
+
+
+def test_a_bucket_without_the_records_is_another_one(
+    aws: boto3.session.Session, results: Results, tmp_path: Path
+) -> None:
+    """Before a cluster is started; nothing is sent there."""
+    let_hosts_send_records(results, "bbb")
+    where = replace(target(), bucket="bbb")
+    with pytest.raises(SameboxError, match="lacks 8 record files that the client hosts sent"):
+        report_on_emr(
+            job_of(results, tmp_path), where, tmp_path / "report", cluster=None, cache_dir=tmp_path, progress=Heard()
+        )
+    assert Bucket(aws, "bbb").sizes("") == {}
 
 
 # --- packages -------------------------------------------------------------------------------------------------------------

@@ -22,13 +22,15 @@ import pytest
 
 from bench.checkout import CHECKOUT
 from bench.report import Verdicts, make_report
-from bench.report_on_emr import make_report_on_emr, remote_name
+from bench.report_on_emr import make_report_on_emr
 from bench.results import Results
+from provisioning.aws.bucket_layout import results_folder
 from provisioning.aws.emr import SparkStep
 from provisioning.aws.emr_target import RELEASE, EmrTarget
 from provisioning.aws.report_job import Timing
 from provisioning.errors import SameboxError
 from provisioning.software.maven import user_cache
+from tests.aws.sent_records import let_hosts_send_records
 from tests.infra.double.cloud import Cloud
 
 pytestmark = pytest.mark.integration
@@ -76,7 +78,7 @@ def make(
 def clusters(cloud: Cloud, results: Results) -> list[dict[str, Any]]:
     """The clusters that were ever started for these results, described."""
     emr = boto3.client("emr", region_name=cloud.region)
-    mine = [one["Id"] for one in emr.list_clusters()["Clusters"] if remote_name(results) in one["Name"]]
+    mine = [one["Id"] for one in emr.list_clusters()["Clusters"] if results.name_in_bucket() in one["Name"]]
     return [dict(emr.describe_cluster(ClusterId=cluster)["Cluster"]) for cluster in mine]
 
 
@@ -115,7 +117,7 @@ def test_report_from_results_to_report(cloud: Cloud, target: EmrTarget, results:
     assert "the step running" in heard.text and "the step completed" in heard.text
     assert _within(10.0, lambda: not _running_machines(cloud))
     # in the bucket, results are as docs/records.md has them, reports are apart, and nothing half-written stays
-    name = remote_name(results)
+    name = results.name_in_bucket()
     found = keys(target.bucket, f"results/{name}/")
     local = {str(file.relative_to(results.root)) for file in results.root.rglob("*") if file.is_file()}
     assert {key.removeprefix(f"results/{name}/") for key in found} == {
@@ -141,6 +143,27 @@ def _within(timeout_s: float, holds: Callable[[], bool]) -> bool:
 def _sentence(results: Results, check: str) -> str:
     checks = json.loads(results.checks_file.read_text())
     return str(next(one["sentence"] for one in checks if (one["trial"], one["check"]) == (TRIAL, check)))
+
+
+@pytest.mark.infra
+def test_a_report_on_records_that_the_hosts_sent(target: EmrTarget, results: Results, tmp_path: Path) -> None:
+    """The same figures as from records here; what an attempt at a trial left there that was cut off isn't counted."""
+    make_report(results, CHECKOUT, master="local[2]", scratch=tmp_path / "scratch", on_line=lambda _: None)
+    wanted = (results.report_dir / "summary.csv").read_text()
+    s3, folder = boto3.client("s3"), results_folder(results.name_in_bucket())
+
+    def send(name: str, file: Path) -> None:
+        s3.upload_file(str(file), target.bucket, f"{folder}/{name}")
+        if "00000" in file.name:
+            s3.upload_file(str(file), target.bucket, f"{folder}/{name.replace('00000', 'of-another-attempt')}")
+
+    sent = let_hosts_send_records(results, target.bucket, send=send)
+    make(results, target, tmp_path)
+    assert (results.report_dir / "summary.csv").read_text() == wanted
+    records = {
+        key for key in keys(target.bucket, f"{folder}/trials/") if "/hosts/" not in key and key.endswith(".parquet")
+    }
+    assert records == {f"{folder}/{name}" for name in sent}
 
 
 @pytest.mark.infra

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import fields
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
 
 import botocore.session
@@ -14,6 +17,7 @@ from pydantic.alias_generators import to_camel
 
 from infra.instance_types import INSTANCE_TYPES
 from infra.settings import HostGroup, Settings
+from provisioning.aws.cost import EMR_S
 from tests.infra.recorded_program import ROOT
 
 GUIDE = (ROOT / "docs/aws.md").read_text()
@@ -56,6 +60,17 @@ def test_the_quotas_are_those_of_the_presets() -> None:
         enough = hosts + max(3 * broker, report)
         assert row(stack, "Quotas") == [str(hosts), str(broker), str(report), str(enough)]
         assert f"# {hosts} vCPUs, and {report} more" in (ROOT / f"Pulumi.{stack}.yaml").read_text()
+
+
+def test_the_prices_are_what_the_command_says() -> None:
+    """Of every preset: an hour, the report, the demo campaign in all, and its minutes, the report's half hour among them."""
+    command = [str(Path(sys.executable).with_name("samebox")), "cost", "campaigns/demo.toml", "--json"]
+    said = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+    found = {each["stack"]: each for each in said["stacks"]}
+    for stack in STACKS:
+        costs, campaign = found[stack], found[stack]["campaign"]
+        dollars = [f"${amount:.2f}" for amount in (costs["per_hour"], costs["emr_step"], campaign["total"])]
+        assert row(stack, "Time and cost") == [*dollars, f"{(campaign['hours'] * 3600 + EMR_S) / 60:.0f}"]
 
 
 def test_the_policy_names_actions_that_exist() -> None:

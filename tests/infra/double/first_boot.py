@@ -28,12 +28,16 @@ KNOWN = {
     "write_files",
     "runcmd",
 }
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # where a program of the machine's own would stand, which needs the systemd that these hosts lack
 STAND_INS = {"systemctl": "usr/bin", "udevadm": "usr/bin", "shutdown": "usr/sbin"}
 
 
-def lay_out(upper: Path, *, user_data: str, authorized_key: str, address: str) -> str:
-    """Writes what first boot writes below `upper`, before the host runs; returns the host's name. Raises ValueError."""
+def lay_out(upper: Path, *, user_data: str, authorized_key: str, address: str, environment: Mapping[str, str]) -> str:
+    """Writes what first boot writes below `upper`, before the host runs; returns the host's name. Raises ValueError.
+
+    `environment`, in every login's, stands for the instance metadata service, which hands out the credentials of a host's role.
+    """
     config = parse(user_data)
     for name, folder in STAND_INS.items():
         (upper / folder).mkdir(parents=True, exist_ok=True)
@@ -41,7 +45,7 @@ def lay_out(upper: Path, *, user_data: str, authorized_key: str, address: str) -
     name = str(config.get("hostname", "host"))
     _write(upper / "etc/hostname", f"{name}\n", 0o644)
     _account(upper, authorized_key)
-    _ssh_server(upper, config.get("ssh_keys"), address)
+    _ssh_server(upper, config.get("ssh_keys"), address, environment)
     for file in config.get("write_files", []):
         path = upper / str(file["path"]).lstrip("/")
         _write(path, file["content"], int(file.get("permissions", "0644"), 8))
@@ -72,7 +76,7 @@ def _account(upper: Path, authorized_key: str) -> None:
     _write(upper / "home" / LOGIN / ".ssh/authorized_keys", f"{authorized_key.strip()}\n", 0o600)
 
 
-def _ssh_server(upper: Path, keys: Mapping[str, str] | None, address: str) -> None:
+def _ssh_server(upper: Path, keys: Mapping[str, str] | None, address: str, environment: Mapping[str, str]) -> None:
     key = upper / "etc/ssh/ssh_host_ed25519_key"
     key.parent.mkdir(parents=True, exist_ok=True)
     if keys:
@@ -96,7 +100,7 @@ def _ssh_server(upper: Path, keys: Mapping[str, str] | None, address: str) -> No
         "AllowTcpForwarding no",
         "MaxStartups 100",
         "MaxSessions 100",
-        "SetEnv PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        f"SetEnv {shlex.join(f'{name}={value}' for name, value in (('PATH', SYSTEM_PATH), *environment.items()))}",
         "Subsystem sftp internal-sftp",
     )
     _write(upper / "etc/ssh/sshd_config", "\n".join(lines) + "\n", 0o600)
@@ -105,7 +109,7 @@ def _ssh_server(upper: Path, keys: Mapping[str, str] | None, address: str) -> No
 def _script(commands: Sequence[str | Sequence[str]]) -> str:
     """cloud-init's own way with runcmd: one after the other in one shell, going on after a failure."""
     lines = [command if isinstance(command, str) else shlex.join(command) for command in commands]
-    return "\n".join(["export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", *lines]) + "\n"
+    return "\n".join([f"export PATH={SYSTEM_PATH}", *lines]) + "\n"
 
 
 def _write(path: Path, content: str, mode: int) -> None:

@@ -15,7 +15,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,7 @@ class Hosts:
         require_hosts()
         self._state_dir, self._folder = state_dir, state_dir / FOLDER
         self._reserved, self._addresses = _reserve_block()
+        self.environment: Mapping[str, str] = {}  # by which a host reaches the cloud
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._ending = threading.Lock()
         # its thread is the hosts' parent: a request's thread would take them with it when it ends
@@ -100,7 +101,8 @@ class Hosts:
                 disk.truncate(DISK_BYTES)
         key = instance.ec2_backend.key_pairs[instance.key_name].public_key
         user_data = instance.user_data.decode() if instance.user_data else ""
-        name = lay_out(folder / "upper", user_data=user_data, authorized_key=key, address=address)
+        upper, environment = folder / "upper", self.environment
+        name = lay_out(upper, user_data=user_data, authorized_key=key, address=address, environment=environment)
         self._run(instance, folder, name)
 
     def end(self, instance_id: str) -> None:

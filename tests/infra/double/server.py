@@ -40,6 +40,8 @@ def main() -> None:
     server.start()
     host, port = server.get_host_and_port()
     endpoint = f"http://{host}:{port}"
+    if hosts:
+        hosts.environment = environment(endpoint)
     emr_steps.install(endpoint, options.state_dir / "emr", environment(endpoint))
     print(json.dumps({"endpoint": endpoint}), flush=True)
     try:
