@@ -19,12 +19,12 @@ blocks = 2
 send-delay = {{ p99_ms = 5000 }}
 [[workloads]]
 name = "steady"
-rate_per_s = 200
+rate_per_s = 400
 message_bytes = 512
 partitions = 3
 producers = 1
 consumers = 1
-warmup_s = 1
+warmup_s = 2
 measure_s = 4
 """
 
