@@ -5,10 +5,12 @@ Producer and consumer share one JVM; its publish latency is read from the result
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import Any
 _DRIVER_PACKAGE = "io.openmessaging.benchmark.driver"
 _MINUTES = 1  # its shortest
 _TIMEOUT_S = 600
+_CLASS_PATH_FILE = "benchmark-framework/target/classpath.txt"
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,8 @@ def home() -> Path | None:
     if not named:
         return None
     folder = Path(named)
-    built = (folder / "lib", folder / "benchmark-framework" / "target" / "classpath.txt")
-    if not (folder / "bin" / "benchmark").is_file() or not any(path.exists() for path in built):
-        raise SystemExit(
-            f"OMB_HOME={named}: no built OpenMessaging Benchmark (bin/benchmark and lib/ or target/classpath.txt)."
-        )
+    if not any((folder / path).exists() for path in ("lib", _CLASS_PATH_FILE)):
+        raise SystemExit(f"OMB_HOME={named}: no built OpenMessaging Benchmark (lib/ or {_CLASS_PATH_FILE}).")
     return folder
 
 
@@ -137,20 +137,23 @@ def run_openmessaging(
         )
     )
     output.unlink(missing_ok=True)
+    java = ["java", "-Xms512m", "-Xmx1g", "-XX:+UseG1GC", "-XX:-UsePerfData", "-cp", _class_path(checkout)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ran = subprocess.run(
-        ["bin/benchmark", "-d", str(driver), "-o", str(output), str(workload)],
-        cwd=checkout,
-        env={**os.environ, "HEAP_OPTS": "-Xms512m -Xmx1g -XX:-UsePerfData"},
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT_S,
-        check=False,
-    )
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            [*java, "io.openmessaging.benchmark.Benchmark", "-d", str(driver), "-o", str(output), str(workload)],
+            cwd=checkout,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            result = _await_result(process, output, folder / "log")
+        finally:
+            # the result is all that it still had to do, but it doesn't end by itself
+            process.kill()
+            process.wait()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if ran.returncode != 0 or not output.exists():
-        raise RuntimeError(f"OpenMessaging Benchmark: exit {ran.returncode}: {(ran.stdout + ran.stderr)[-800:]}")
-    result = json.loads(output.read_text())
     rates = sorted(result["publishRate"])
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     messages = sum(rates) * 10 * 2  # windows of ten seconds; the warm-up before them is as long and isn't in the file
@@ -160,3 +163,23 @@ def run_openmessaging(
         result["aggregatedPublishLatency50pct"],
         result["aggregatedPublishLatency99pct"],
     )
+
+
+def _class_path(checkout: Path) -> str:
+    """As its own bin/benchmark has it, which can't be ended together with what it starts."""
+    if (checkout / "lib").is_dir():
+        return "lib/*"
+    return f"benchmark-framework/target/classes:{(checkout / _CLASS_PATH_FILE).read_text().strip()}"
+
+
+def _await_result(process: subprocess.Popen[bytes], output: Path, log: Path) -> dict[str, Any]:
+    """The result file, once it is whole. Raises RuntimeError with the log's last words."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    while time.monotonic() < deadline:
+        ended = process.poll() is not None
+        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
+            return dict(json.loads(output.read_text()))
+        if ended:
+            break
+        time.sleep(1)
+    raise RuntimeError(f"OpenMessaging Benchmark left no result: {log.read_text()[-800:]}")
