@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from provisioning.aws.events import Change
 from provisioning.aws.stack import ChangeFailed, ChangeInterrupted, Follow, Stack
@@ -150,31 +151,37 @@ class AwsTestbed:
         deadline_s = self._now_s() + BOOT_TIMEOUT_S
         try:
             self._on_line(f"waiting for SSH on {', '.join(names)}")
-            fresh = [host for host in hosts if host.name in names]
-            on_all("waiting for a new host", fresh, lambda host: self._await(host, deadline_s))
+            waiting = [host for host in hosts if host.name in names]
+            while waiting:
+                left_s = deadline_s - self._now_s()
+                # each attempt ends by itself, so that Ctrl-C needn't wait for the deadline
+                ready = on_all("waiting for a new host", waiting, partial(_is_ready, left_s=left_s))
+                waiting = [host for host in waiting if not ready[host.name]]
+                if waiting:
+                    self._sleep(RETRY_S)
         finally:
             _close(hosts)
 
-    def _await(self, host: Host, deadline_s: float) -> None:
-        while True:
-            left_s = deadline_s - self._now_s()
-            try:
-                host.run(ready_command(host.record), timeout_s=max(RETRY_S, left_s))
-                return
-            except (HostUnreachable, CommandTimedOut, CommandFailed) as error:
-                if isinstance(error, CommandFailed) and error.completed.exit_status == FIRST_BOOT_FAILED:
-                    raise HostError(
-                        host.name,
-                        "its first boot went wrong, says cloud-init.",
-                        next_step="Look there: ssh to it and read /var/log/cloud-init-output.log",
-                    ) from None
-                if left_s <= RETRY_S:
-                    raise HostUnreachable(
-                        host.name,
-                        f"not ready {BOOT_TIMEOUT_S / 60:.0f} minutes after it was made.\n{error}",
-                        next_step=f"Look at its console: aws ec2 get-console-output --instance-id {host.record.instance_id}",
-                    ) from None
-                self._sleep(RETRY_S)
+
+def _is_ready(host: Host, left_s: float) -> bool:
+    """One attempt. Raises HostError if it will never be ready, or no time is left for another attempt."""
+    try:
+        host.run(ready_command(host.record), timeout_s=max(RETRY_S, left_s))
+    except (HostUnreachable, CommandTimedOut, CommandFailed) as error:
+        if isinstance(error, CommandFailed) and error.completed.exit_status == FIRST_BOOT_FAILED:
+            raise HostError(
+                host.name,
+                "its first boot went wrong, says cloud-init.",
+                next_step="Look there: ssh to it and read /var/log/cloud-init-output.log",
+            ) from None
+        if left_s <= RETRY_S:
+            raise HostUnreachable(
+                host.name,
+                f"not ready {BOOT_TIMEOUT_S / 60:.0f} minutes after it was made.\n{error}",
+                next_step=f"Look at its console: aws ec2 get-console-output --instance-id {host.record.instance_id}",
+            ) from None
+        return False
+    return True
 
 
 def ready_command(record: HostRecord) -> str:

@@ -28,6 +28,7 @@ KNOWN = {
     "write_files",
     "runcmd",
 }
+LIMITS = "/etc/limits"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # where a program of the machine's own would stand, which needs the systemd that these hosts lack
 STAND_INS = {"systemctl": "usr/bin", "udevadm": "usr/bin", "shutdown": "usr/sbin"}
@@ -42,6 +43,7 @@ def lay_out(upper: Path, *, user_data: str, authorized_key: str, address: str, e
     for name, folder in STAND_INS.items():
         (upper / folder).mkdir(parents=True, exist_ok=True)
         shutil.copy(MACHINE / name, upper / folder)
+    shutil.copy(MACHINE / "limits", upper / LIMITS.lstrip("/"))
     name = str(config.get("hostname", "host"))
     _write(upper / "etc/hostname", f"{name}\n", 0o644)
     _account(upper, authorized_key)
@@ -100,7 +102,7 @@ def _ssh_server(upper: Path, keys: Mapping[str, str] | None, address: str, envir
         "AllowTcpForwarding no",
         "MaxStartups 100",
         "MaxSessions 100",
-        f"SetEnv {shlex.join(f'{name}={value}' for name, value in (('PATH', SYSTEM_PATH), *environment.items()))}",
+        f"SetEnv {shlex.join(f'{name}={value}' for name, value in {'PATH': SYSTEM_PATH, 'BASH_ENV': LIMITS, **environment}.items())}",
         "Subsystem sftp internal-sftp",
     )
     _write(upper / "etc/ssh/sshd_config", "\n".join(lines) + "\n", 0o600)
