@@ -28,7 +28,7 @@ KNOWN = {
     "write_files",
     "runcmd",
 }
-LIMITS = "/etc/limits"
+LIMITS = "/etc/granted-limits"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # where a program of the machine's own would stand, which needs the systemd that these hosts lack
 STAND_INS = {"systemctl": "usr/bin", "udevadm": "usr/bin", "shutdown": "usr/sbin"}
@@ -43,7 +43,7 @@ def lay_out(upper: Path, *, user_data: str, authorized_key: str, address: str, e
     for name, folder in STAND_INS.items():
         (upper / folder).mkdir(parents=True, exist_ok=True)
         shutil.copy(MACHINE / name, upper / folder)
-    shutil.copy(MACHINE / "limits", upper / LIMITS.lstrip("/"))
+    _write(upper / LIMITS.lstrip("/"), (MACHINE / "limits").read_text(), 0o644)
     name = str(config.get("hostname", "host"))
     _write(upper / "etc/hostname", f"{name}\n", 0o644)
     _account(upper, authorized_key)
