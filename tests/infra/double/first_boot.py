@@ -28,7 +28,6 @@ KNOWN = {
     "write_files",
     "runcmd",
 }
-LIMITS = "/etc/granted-limits"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # where a program of the machine's own would stand, which needs the systemd that these hosts lack
 STAND_INS = {"systemctl": "usr/bin", "udevadm": "usr/bin", "shutdown": "usr/sbin"}
@@ -43,7 +42,6 @@ def lay_out(upper: Path, *, user_data: str, authorized_key: str, address: str, e
     for name, folder in STAND_INS.items():
         (upper / folder).mkdir(parents=True, exist_ok=True)
         shutil.copy(MACHINE / name, upper / folder)
-    _write(upper / LIMITS.lstrip("/"), (MACHINE / "limits").read_text(), 0o644)
     name = str(config.get("hostname", "host"))
     _write(upper / "etc/hostname", f"{name}\n", 0o644)
     _account(upper, authorized_key)
@@ -75,6 +73,7 @@ def _account(upper: Path, authorized_key: str) -> None:
     ):
         own = Path("/etc", file)
         _write(upper / "etc" / file, f"{own.read_text()}{line}\n", own.stat().st_mode & 0o777)
+    _write(upper / "home" / LOGIN / ".bashrc", (MACHINE / "bashrc").read_text(), 0o644)
     _write(upper / "home" / LOGIN / ".ssh/authorized_keys", f"{authorized_key.strip()}\n", 0o600)
 
 
@@ -102,7 +101,7 @@ def _ssh_server(upper: Path, keys: Mapping[str, str] | None, address: str, envir
         "AllowTcpForwarding no",
         "MaxStartups 100",
         "MaxSessions 100",
-        f"SetEnv {shlex.join(f'{name}={value}' for name, value in {'PATH': SYSTEM_PATH, 'BASH_ENV': LIMITS, **environment}.items())}",
+        f"SetEnv {shlex.join(f'{name}={value}' for name, value in {'PATH': SYSTEM_PATH, **environment}.items())}",
         "Subsystem sftp internal-sftp",
     )
     _write(upper / "etc/ssh/sshd_config", "\n".join(lines) + "\n", 0o600)
