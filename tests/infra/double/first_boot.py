@@ -29,8 +29,15 @@ KNOWN = {
     "runcmd",
 }
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# where a program of the machine's own would stand, which needs the systemd that these hosts lack
-STAND_INS = {"systemctl": "usr/bin", "udevadm": "usr/bin", "shutdown": "usr/sbin"}
+# where a program of the machine's own would stand, which needs the systemd that these hosts lack, or their own clock
+STAND_INS = {
+    "systemctl": "usr/bin",
+    "udevadm": "usr/bin",
+    "shutdown": "usr/sbin",
+    "chronyd": "usr/sbin",
+    "chronyc": "usr/bin",
+}
+IMAGE_UNITS = {"chronyd.service": "[Service]\nExecStart=/usr/sbin/chronyd\n"}
 
 
 def lay_out(upper: Path, *, user_data: str, authorized_key: str, address: str, environment: Mapping[str, str]) -> str:
@@ -42,6 +49,9 @@ def lay_out(upper: Path, *, user_data: str, authorized_key: str, address: str, e
     for name, folder in STAND_INS.items():
         (upper / folder).mkdir(parents=True, exist_ok=True)
         shutil.copy(MACHINE / name, upper / folder)
+    for name, content in IMAGE_UNITS.items():
+        _write(upper / "etc/systemd/system" / name, content, 0o644)
+    (upper / "etc/chrony.d").mkdir()
     name = str(config.get("hostname", "host"))
     _write(upper / "etc/hostname", f"{name}\n", 0o644)
     _account(upper, authorized_key)
