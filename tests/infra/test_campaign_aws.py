@@ -98,7 +98,7 @@ def test_from_nothing_to_a_report_to_nothing(
     assert "$" in ran.stdout
     results = Results(home / "results" / "smoke")
     manifest = results.manifest()
-    assert manifest["testbed"]["kind"] == "aws"
+    assert manifest["testbed"]["testbed"]["kind"] == "aws"
     _one_was_replaced(manifest, slow)
     assert len(results.finished()) == 2
     # the clients have sent them to the bucket
