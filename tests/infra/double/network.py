@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from botocore.exceptions import ClientError
 
 from tests.infra.double.kinds import Aws, Created, Kind, on_creation, retag_ec2
 from tests.infra.double.values import Properties
@@ -122,11 +124,20 @@ def _create_group(aws: Aws, inputs: Properties) -> Created:
 def _delete_group(aws: Aws, group: str, state: Properties) -> None:
     if state.get("revokeRulesOnDelete"):
         for found in aws.ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"]:
-            if found["IpPermissions"]:
-                aws.ec2.revoke_security_group_ingress(GroupId=group, IpPermissions=found["IpPermissions"])
-            if found["IpPermissionsEgress"]:
-                aws.ec2.revoke_security_group_egress(GroupId=group, IpPermissions=found["IpPermissionsEgress"])
+            _revoke_if_there(aws.ec2.revoke_security_group_ingress, group, found["IpPermissions"])
+            _revoke_if_there(aws.ec2.revoke_security_group_egress, group, found["IpPermissionsEgress"])
     aws.ec2.delete_security_group(GroupId=group)
+
+
+def _revoke_if_there(revoke: Any, group: str, permissions: Sequence[Any]) -> None:
+    """A rule goes with the group that it names, and EMR's groups, which name each other, are deleted at the same time."""
+    if not permissions:
+        return
+    try:
+        revoke(GroupId=group, IpPermissions=permissions)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "InvalidPermission.NotFound":
+            raise
 
 
 def _permission(inputs: Properties) -> dict[str, Any]:
