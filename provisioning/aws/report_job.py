@@ -149,6 +149,7 @@ class _Run:
         there = self._bucket.sizes(f"{results}/")
         self._refuse_strangers(results, there)
         self._require_uploaded(results, there)
+        self._remove_what_was_cut_off(results, there)
         records = {f"{results}/{name}": file for name, file in job.records.items()}
         self._send({key: file for key, file in records.items() if there.get(key) != file.stat().st_size}, "records")
         archive_key = f"code/{job.libraries.archive_name}"
@@ -188,8 +189,12 @@ class _Run:
                 f"{self._bucket.at(results)} lacks {len(missing)} record files that the client hosts sent: {missing[0]} ...",
                 next_step="Name the stack that the campaign ran on: the results bucket of another one is another one.",
             )
-        if uploaded or self._job.perhaps_uploaded:
-            known = {f"{results}/{name}" for name in (*uploaded, *self._job.perhaps_uploaded, *self._job.records)}
+
+    def _remove_what_was_cut_off(self, results: str, there: Mapping[str, int]) -> None:
+        """Records that hosts sent for an attempt at a trial which never became one; with them messages would count twice."""
+        job = self._job
+        if job.uploaded or job.perhaps_uploaded:
+            known = {f"{results}/{name}" for name in (*job.uploaded, *job.perhaps_uploaded, *job.records)}
             self._bucket.delete([key for key in there if key.endswith(RECORDS_SUFFIX) and key not in known])
 
     def _send(self, files: Mapping[str, Path], what: str) -> None:
