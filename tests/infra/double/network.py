@@ -136,7 +136,7 @@ def _revoke_if_there(revoke: Any, group: str, permissions: Sequence[Any]) -> Non
     try:
         revoke(GroupId=group, IpPermissions=permissions)
     except ClientError as error:
-        if error.response["Error"]["Code"] != "InvalidPermission.NotFound":
+        if error.response["Error"]["Code"] not in ("InvalidPermission.NotFound", "InvalidGroup.NotFound"):
             raise
 
 
