@@ -31,14 +31,19 @@ def need_of(trial: TrialSpec) -> DiskNeed:
     seconds = workload.warmup_s + workload.measure_s
     factor = SYSTEMS[trial.system].journal_factor
     messages = workload.rate_per_s * seconds
-    total = int(
-        messages * (workload.message_bytes * COPIES * factor + RECORD_BYTES_PER_MESSAGE * workload.subscriptions)
-    )
+    total = int(messages * workload.message_bytes * COPIES * factor + record_bytes(trial))
     sentence = (
         f"{workload.rate_per_s:,.0f} messages/s x {workload.message_bytes:,} bytes x {COPIES} copies x journal factor "
         f"{factor:g} x {seconds:g} s"
     )
     return DiskNeed(trial.trial, total, sentence)
+
+
+def record_bytes(trial: TrialSpec) -> float:
+    """What a trial's records take at most."""
+    workload = trial.workload
+    messages = workload.rate_per_s * (workload.warmup_s + workload.measure_s)
+    return messages * RECORD_BYTES_PER_MESSAGE * workload.subscriptions
 
 
 def free_bytes(hosts: Sequence[Host]) -> Mapping[str, int]:

@@ -18,7 +18,7 @@ from bench.cli.options import console, json_option, shown, stack_of
 from bench.progress import clock_text
 from bench.results import Results
 from bench.runner import prepare, steps_to_run
-from bench.space import RECORD_BYTES_PER_MESSAGE
+from bench.space import record_bytes
 from bench.spent import run_of
 from provisioning.aws import cost as costs
 from provisioning.aws.prices import PRICES_FILE, PriceTable, load_prices
@@ -90,9 +90,7 @@ def _campaign_size(campaign_file: Path) -> tuple[float, float]:
         load_campaign(campaign_file), campaign_file, "local"
     )  # steps take the same time on every testbed
     seconds = sum(step.estimate_s for step in steps_to_run(prepared, ()))
-    workloads = [trial.workload for trial in prepared.trials]
-    messages = sum(load.rate_per_s * (load.warmup_s + load.measure_s) * load.subscriptions for load in workloads)
-    return seconds, messages * RECORD_BYTES_PER_MESSAGE
+    return seconds, sum(record_bytes(trial) for trial in prepared.trials)
 
 
 def _document(

@@ -22,7 +22,7 @@ from bench.orchestrator.state import AGENT, Claim, State, now_text, read_state
 from bench.orchestrator.task import TASK_SCHEMA, Task
 from bench.progress import Reporter, Step
 from bench.runner import Prepared, equip
-from bench.space import RECORD_BYTES_PER_MESSAGE, USABLE_SHARE, gibibytes
+from bench.space import USABLE_SHARE, gibibytes, record_bytes
 from bench.vetted import Vetted
 from provisioning import daemons
 from provisioning.agents import ask
@@ -102,9 +102,8 @@ def launch(
             host.put(json.dumps(_daemon(place, python)).encode(), place.start_file)
             start(host, place)
         except BaseException:
-            with suppress(
-                SameboxError
-            ):  # what went wrong is the news; a claim that stays is told, with the way out, next time
+            # what went wrong is the news; a claim that stays is told, with the way out, next time
+            with suppress(SameboxError):
                 end(host, place)
                 give_back(hosts, host, place)
             raise
@@ -196,15 +195,7 @@ def _require_reach(host: Host, place: Place, python: str) -> None:
 
 def records_bytes(trials: Sequence[TrialSpec]) -> int:
     """What the records of all trials take at most."""
-    return sum(
-        int(
-            trial.workload.rate_per_s
-            * (trial.workload.warmup_s + trial.workload.measure_s)
-            * RECORD_BYTES_PER_MESSAGE
-            * trial.workload.subscriptions
-        )
-        for trial in trials
-    )
+    return sum(int(record_bytes(trial)) for trial in trials)
 
 
 def _require_room(host: Host, trials: Sequence[TrialSpec]) -> None:
