@@ -26,6 +26,7 @@ from provisioning.aws.bucket_layout import results_folder
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.host import Host, on_all
 from provisioning.inventory import Inventory
+from provisioning.settings import Settings
 from provisioning.software.client_environment import deploy_client
 from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
@@ -114,7 +115,8 @@ def run_campaign(
             reporter.skip(1)
         else:
             reporter.step(FLOOR_STEP.title)
-            fastest = max(prepared.campaign.workloads, key=lambda workload: workload.rate_per_s)
+            workloads = [trial.workload for trial in prepared.trials]
+            fastest = max(workloads, key=lambda workload: workload.planned_rate_per_s)
             clients = [host for host in hosts if host.record.role == "client"]
             floor = measure_floor(clients, pythons, fastest, SCRATCH, on_progress=reporter.detail)
             document = manifest_of(
@@ -125,10 +127,7 @@ def run_campaign(
                 inventory=inventory,
                 facts={name: dataclasses.asdict(each) for name, each in found.items()},
                 software=software,
-                durability_table={
-                    name: {str(level): SYSTEMS[name].durability[level] for level in prepared.campaign.durability}
-                    for name in prepared.campaign.systems
-                },
+                durability_table=_durability_table(prepared.trials),
                 vetting=vetting.summary,
                 floor=[each.to_json() for each in floor],
                 checks=prepared.checks,
@@ -146,6 +145,14 @@ def _collector(inventory: Inventory, results: Results, pythons: Mapping[str, str
         return Fetch()
     folder = results_folder(results.name_in_bucket())
     return Upload(inventory.records_bucket, folder, pythons, reporter.detail)
+
+
+def _durability_table(trials: Sequence[TrialSpec]) -> dict[str, dict[str, Settings]]:
+    """What each durability of the trials means in settings: system -> durability -> component -> key -> value."""
+    found: dict[str, dict[str, Settings]] = {}
+    for spec in trials:
+        found.setdefault(spec.system, {})[spec.durability] = SYSTEMS[spec.system].durability[spec.durability]
+    return found
 
 
 def memory_per_broker(brokers: Sequence[Host], found: Mapping[str, facts.Facts]) -> int | None:

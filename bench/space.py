@@ -28,12 +28,12 @@ class DiskNeed:
 def need_of(trial: TrialSpec) -> DiskNeed:
     """rate x size x copies x journal factor x time, plus the records."""
     workload = trial.workload
-    seconds = workload.warmup_s + workload.measure_s
+    seconds = workload.warmup_s + workload.build_s + workload.measure_s
     factor = SYSTEMS[trial.system].journal_factor
-    messages = workload.rate_per_s * seconds
+    messages = workload.planned_rate_per_s * seconds
     total = int(messages * workload.message_bytes * COPIES * factor + record_bytes(trial))
     sentence = (
-        f"{workload.rate_per_s:,.0f} messages/s x {workload.message_bytes:,} bytes x {COPIES} copies x journal factor "
+        f"{workload.planned_rate_per_s:,.0f} messages/s x {workload.message_bytes:,} bytes x {COPIES} copies x journal factor "
         f"{factor:g} x {seconds:g} s"
     )
     return DiskNeed(trial.trial, total, sentence)
@@ -42,8 +42,9 @@ def need_of(trial: TrialSpec) -> DiskNeed:
 def record_bytes(trial: TrialSpec) -> float:
     """What a trial's records take at most."""
     workload = trial.workload
-    messages = workload.rate_per_s * (workload.warmup_s + workload.measure_s)
-    return messages * RECORD_BYTES_PER_MESSAGE * workload.subscriptions
+    messages = workload.planned_rate_per_s * (workload.warmup_s + workload.build_s + workload.measure_s)
+    readers = workload.subscriptions + (workload.backlog.subscriptions if workload.backlog else 0)
+    return messages * RECORD_BYTES_PER_MESSAGE * readers
 
 
 def free_bytes(hosts: Sequence[Host]) -> Mapping[str, int]:

@@ -18,23 +18,34 @@ from provisioning.settings import Settings
 class System:
     """A broker product: how to put it on hosts and which client module drives it.
 
-    `durability` has the levels it can give, with what each means there: level -> component -> key -> value.
-    `native_tool` is the load tool that it comes with. `journal_factor` is how often a host writes each stored byte (2 = a journal
-    beside the storage), for the disk estimate.
+    `durability` has the levels it can give, with what each means there: name -> component -> key -> value.
+    `cannot` has the reason for each that it can't give. `native_tool` is the load tool that it comes with. `journal_factor`
+    is how often a host writes each stored byte (2 = a journal beside the storage), for the disk estimate.
     """
 
     deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]
     client_module: str
-    durability: Mapping[int, Settings]
+    durability: Mapping[str, Settings]
+    cannot: Mapping[str, str]
     native_tool: NativeTool
     journal_factor: float
 
 
 SYSTEMS: dict[str, System] = {
     "kafka": System(
-        kafka.KafkaDeployment, "bench.clients.kafka", kafka.durability_table(), native_kafka.ProducerPerformance(), 1
+        kafka.KafkaDeployment,
+        "bench.clients.kafka",
+        kafka.durability_table(),
+        kafka.CANNOT,
+        native_kafka.ProducerPerformance(),
+        1,
     ),
     "pulsar": System(
-        pulsar.PulsarDeployment, "bench.clients.pulsar", pulsar.durability_table(), native_pulsar.PulsarPerf(), 2
+        pulsar.PulsarDeployment,
+        "bench.clients.pulsar",
+        pulsar.durability_table(),
+        pulsar.CANNOT,
+        native_pulsar.PulsarPerf(),
+        2,
     ),
 }

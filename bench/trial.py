@@ -20,7 +20,7 @@ from bench.telemetry.collect import Telemetry
 from bench.trial_log import TrialLog, failures_end, quietly
 from provisioning import daemons, facts
 from provisioning.clocks import ClockBound, clock_bounds
-from provisioning.deployment import DURABILITY_LEVELS, DaemonState, Deployment, Plan, SoftwareStore, Topic
+from provisioning.deployment import DURABILITY, DaemonState, Deployment, Plan, SoftwareStore, Topic
 from provisioning.errors import DeploymentError, HostError, HostsFailed
 from provisioning.host import Host, on_all
 from provisioning.inventory import Inventory
@@ -55,7 +55,7 @@ class Bench:
 
 def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
     """The steps of `run_trial` as the progress shows them, with how long each usually takes on two cores."""
-    load = spec.workload.warmup_s + spec.workload.measure_s
+    load = spec.workload.warmup_s + 2 * spec.workload.build_s + spec.workload.measure_s  # draining takes about as long
     estimates = {
         "reset": 3.0,
         "start": 25.0,
@@ -119,7 +119,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
 def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:
     """What a trial asks of its deployment."""
     return Plan(
-        durability=DURABILITY_LEVELS[spec.durability],
+        durability=DURABILITY[spec.durability],
         topic=Topic(TOPIC, spec.workload.partitions),
         probe=Topic(PROBE_TOPIC, 1),
         memory=profile.memory.get(spec.system, {}),
@@ -274,7 +274,7 @@ def _document(
         "position": spec.position,
         "system": spec.system,
         "version": deployment.version,
-        "durability": dataclasses.asdict(DURABILITY_LEVELS[spec.durability]),
+        "durability": dataclasses.asdict(DURABILITY[spec.durability]),
         "workload": dataclasses.asdict(spec.workload),
         "ended": "completed" if log.abort is None else "aborted",
         "abort": log.abort,

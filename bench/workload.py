@@ -12,34 +12,31 @@ from pydantic import AfterValidator, Field, ValidationInfo
 
 from bench.load.message import HEADER_BYTES
 
+Pacing = Literal["open-loop", "search", "closed-loop"]
 Arrivals = Literal["constant", "poisson"]
 Partitioning = Literal["sticky", "round-robin"]
-
-
-def _one_topic(topics: int) -> int:
-    if topics != 1:
-        raise ValueError("one topic is what this version drives; give it more partitions instead")
-    return topics
+Keys = Literal["none", "round-robin", "random"]
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+# where a search begins when the file doesn't say what it expects: low enough for most systems, five doublings below its bound
+_SEARCH_BEGINS_AT = 1 / 32
 
 
 def _rate_feeds_producers(producers: int, info: ValidationInfo) -> int:
-    rate = info.data.get("rate_per_s")
+    rate, topics = info.data.get("rate_per_s"), info.data.get("topics")
     if rate is not None and producers > rate:
         raise ValueError(f"rate_per_s = {rate} is less than one message a second for each of {producers} producers")
+    if topics is not None and producers % topics:
+        raise ValueError(f"{producers} producers can't be shared evenly by {topics} topics")
     return producers
 
 
 def _consumers_divide(subscriptions: int, info: ValidationInfo) -> int:
-    consumers, partitions = info.data.get("consumers"), info.data.get("partitions")
-    if consumers is None or partitions is None:
+    consumers, topics = info.data.get("consumers"), info.data.get("topics")
+    if consumers is None or topics is None:
         return subscriptions  # one of them is wrong itself and has its own message
-    if consumers % subscriptions:
-        raise ValueError(f"consumers = {consumers} can't be shared evenly by {subscriptions} subscriptions")
-    if consumers // subscriptions > partitions:
-        raise ValueError(
-            f"{consumers // subscriptions} consumers of one subscription need as many partitions, there are {partitions}: "
-            "the others would get nothing"
-        )
+    if consumers % (subscriptions * topics):
+        shared_by = f"{subscriptions} subscriptions" + (f" of each of {topics} topics" if topics > 1 else "")
+        raise ValueError(f"consumers = {consumers} can't be shared evenly by {shared_by}")
     return subscriptions
 
 
@@ -50,31 +47,99 @@ def _batch_holds_a_message(batch_bytes: int, info: ValidationInfo) -> int:
     return batch_bytes
 
 
+def _keys_choose(keys: Keys, info: ValidationInfo) -> Keys:
+    if keys != "none" and info.data.get("partitioning") == "round-robin":
+        raise ValueError("a key chooses the partition; remove partitioning = 'round-robin'")
+    return keys
+
+
+def _expected_below(expected: int | None, info: ValidationInfo) -> int | None:
+    if expected is None:
+        return None
+    if info.data.get("pacing") == "open-loop":
+        raise ValueError("an open loop offers rate_per_s; what to expect is for pacing = 'search' and 'closed-loop'")
+    if expected > info.data.get("rate_per_s", expected):
+        raise ValueError("more than rate_per_s, which is the bound")
+    return expected
+
+
+def _backlog_fits(backlog: Backlog | None, info: ValidationInfo) -> Backlog | None:
+    if backlog is None:
+        return None
+    if info.data.get("pacing") != "open-loop":
+        raise ValueError("a backlog is built at a known rate: it needs pacing = 'open-loop'")
+    topics = info.data.get("topics")
+    if topics is not None and backlog.consumers % (backlog.subscriptions * topics):
+        raise ValueError(
+            f"backlog.consumers = {backlog.consumers} can't be shared evenly by its subscriptions and topics"
+        )
+    return backlog
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What is left unread first, and who reads it then. Its phases: build, drain, tail (`measure_s` long).
+
+    `size_bytes`: of the messages sent before the consumers of the backlog begin, one copy. `consumers` of
+    `subscriptions` of their own, beside the workload's, which read from the start. `catch_up_s` bounds the drain.
+    """
+
+    size_bytes: Annotated[int, Field(ge=1)]
+    consumers: Annotated[int, Field(ge=1, le=1_000)] = 1
+    subscriptions: Annotated[int, Field(ge=1, le=100)] = 1
+    catch_up_s: Annotated[float, Field(ge=1, le=7 * 86_400)] = 3_600.0
+
+
 @dataclass(frozen=True)
 class Workload:
     """`rate_per_s` is that of all producers together; each producer has its own `in_flight` window of unacknowledged messages.
 
-    `batch_delay_ms` is how long a client waits to fill a batch (0 = no waiting). Sticky partitioning keeps to one partition
-    for a batch and then moves on; round-robin moves on with every message. The seconds are those of the schedule;
-    `drain_s` bounds how long late sends, acknowledgements and consumers may take after it.
+    `pacing` says what the rate is: an open loop offers it, whatever becomes of it; a search looks for the highest rate up to
+    it that the system sustains, and measures there; a closed loop sends whenever a producer's window has room, at most at it
+    (with a window of one: a strictly ordered stream; with a large one: overdriven). `expected_rate_per_s`: where a search
+    begins, and what disk space is planned for where the rate is only a bound.
+
+    Partitions are each topic's; producers and consumers are shared evenly by the topics, consumers by the subscriptions of
+    each. `batch_delay_ms` is how long a client waits to fill a batch (0 = no waiting); without `batching` every message goes
+    alone. Sticky partitioning keeps to one partition for a batch and then moves on; round-robin moves on with every message;
+    with keys (of a pool of 10,000) the key's hash chooses. The seconds are those of the schedule; `drain_s` bounds how long
+    late sends, acknowledgements and consumers may take after it.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
     rate_per_s: Annotated[int, Field(ge=1, le=100_000_000)]
     message_bytes: Annotated[int, Field(ge=HEADER_BYTES, le=1_000_000)]
     measure_s: Annotated[float, Field(ge=1, le=7 * 86_400)]
-    topics: Annotated[int, AfterValidator(_one_topic)] = 1
+    pacing: Pacing = "open-loop"
+    expected_rate_per_s: Annotated[int | None, Field(ge=1), AfterValidator(_expected_below)] = None
+    topics: Annotated[int, Field(ge=1, le=1_000)] = 1
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 6
     producers: Annotated[int, Field(ge=1, le=1_000, validate_default=True), AfterValidator(_rate_feeds_producers)] = 1
-    consumers: Annotated[int, Field(ge=1, le=1_000)] = 1
+    consumers: Annotated[int, Field(ge=0, le=1_000)] = 1
     subscriptions: Annotated[int, Field(ge=1, le=100, validate_default=True), AfterValidator(_consumers_divide)] = 1
+    backlog: Annotated[Backlog | None, AfterValidator(_backlog_fits)] = None
     arrivals: Arrivals = "constant"
     partitioning: Partitioning = "sticky"
+    keys: Annotated[Keys, AfterValidator(_keys_choose)] = "none"
+    batching: bool = True
     batch_delay_ms: Annotated[int, Field(ge=0, le=1_000)] = 1
     batch_bytes: Annotated[
         int, Field(ge=1, le=16_777_216, validate_default=True), AfterValidator(_batch_holds_a_message)
     ] = 131_072
     in_flight: Annotated[int, Field(ge=1, le=1_000_000)] = 5_000
+    compression: Compression = "none"
     compressible_share: Annotated[float, Field(ge=0, le=1)] = 0.5
     warmup_s: Annotated[float, Field(ge=0, le=86_400)] = 10.0
     drain_s: Annotated[float, Field(ge=1, le=86_400)] = 30.0
+
+    @property
+    def planned_rate_per_s(self) -> int:
+        """What is likely to be sent in a second: offered, or expected where the rate is only a bound."""
+        if self.pacing == "open-loop":
+            return self.rate_per_s
+        return self.expected_rate_per_s or max(self.producers, round(self.rate_per_s * _SEARCH_BEGINS_AT))
+
+    @property
+    def build_s(self) -> float:
+        """How long the producers need to leave the backlog behind; 0 without one."""
+        return self.backlog.size_bytes / (self.rate_per_s * self.message_bytes) if self.backlog else 0.0

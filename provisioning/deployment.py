@@ -13,24 +13,36 @@ from typing import Literal, Protocol
 from provisioning.host import Host
 from provisioning.settings import Settings
 
-Sync = Literal["sync", "async"]
+Replication = Literal["sync", "async", "none"]
+Local = Literal["sync", "async"]
 
 
 @dataclass(frozen=True)
 class Durability:
-    """What an acknowledgement promises. `replication` sync = a quorum has it; `local` sync = it is on disk there."""
+    """What an acknowledgement promises. `replication` sync = a quorum has it; `local` sync = it is on disk there.
 
+    `level` is the promise's number, that of the 2020 report; 5 = nothing is acknowledged at all. Two entries of one level
+    promise the same: with `bypass` the journal, where a system has one beside its storage, isn't written.
+    """
+
+    name: str
     level: int
-    replication: Sync
-    local: Sync
+    replication: Replication
+    local: Local
+    bypass: bool = False
 
 
-# The levels of the 2020 report.
-DURABILITY_LEVELS: dict[int, Durability] = {
-    1: Durability(1, "sync", "sync"),
-    2: Durability(2, "sync", "async"),
-    3: Durability(3, "async", "sync"),
-    4: Durability(4, "async", "async"),
+DURABILITY: dict[str, Durability] = {
+    each.name: each
+    for each in (
+        Durability("1", 1, "sync", "sync"),
+        Durability("2", 2, "sync", "async"),
+        Durability("2-bypass", 2, "sync", "async", bypass=True),
+        Durability("3", 3, "async", "sync"),
+        Durability("4", 4, "async", "async"),
+        Durability("4-bypass", 4, "async", "async", bypass=True),
+        Durability("none", 5, "none", "async"),
+    )
 }
 
 

@@ -11,13 +11,13 @@ from bench.systems import SYSTEMS
 from bench.trial import PROBE_TOPIC
 from bench.workload import Workload
 from provisioning import daemons
-from provisioning.deployment import DURABILITY_LEVELS, Plan, Topic
+from provisioning.deployment import DURABILITY, Plan, Topic
 from provisioning.host import Host, on_all
 from provisioning.settings import Settings
 from provisioning.software.store import Store
 from provisioning.wiping import wipe
 
-LEVEL = 2  # acknowledged by a quorum, in page caches: what is looked at is the client or the record, not the disk
+LEVEL = "2"  # acknowledged by a quorum, in page caches: what is looked at is the client or the record, not the disk
 
 
 class ThreeNodes:
@@ -40,7 +40,7 @@ class ThreeNodes:
         """Started on empty disks, with its topics. Nothing of it is left afterwards."""
         profile = load_profile("local")
         plan = Plan(
-            durability=DURABILITY_LEVELS[LEVEL],
+            durability=DURABILITY[LEVEL],
             topic=self.topic,
             memory=profile.memory[self.system],
             overrides=self._overrides,

@@ -78,7 +78,7 @@ def plan(campaign_file: Path, as_json: bool) -> int:
     table = Table("trial", "block", "system", "level", "workload", "on disk", box=None, header_style="bold")
     for trial in prepared.trials:
         size = gibibytes(need_of(trial).bytes)
-        table.add_row(trial.trial, str(trial.block), trial.system, str(trial.durability), trial.workload.name, size)
+        table.add_row(trial.trial, str(trial.block), trial.system, trial.durability, trial.workload.name, size)
     Console(highlight=False).print(table)
     click.echo(
         f"{len(prepared.trials)} trials in {prepared.campaign.blocks} blocks, about {clock_text(seconds)} in all."

@@ -21,22 +21,28 @@ class LevelSettings:
 
 
 # flush.messages=1: fsync before a record is acknowledged, on the leader and on each in-sync follower.
-LEVELS: dict[int, LevelSettings] = {
-    1: LevelSettings({"min.insync.replicas": "2", "flush.messages": "1"}, {"acks": "all"}),
-    2: LevelSettings({"min.insync.replicas": "2", "flush.messages": NEVER_FLUSH}, {"acks": "all"}),
+LEVELS: dict[str, LevelSettings] = {
+    "1": LevelSettings({"min.insync.replicas": "2", "flush.messages": "1"}, {"acks": "all"}),
+    "2": LevelSettings({"min.insync.replicas": "2", "flush.messages": NEVER_FLUSH}, {"acks": "all"}),
+}
+
+# Durabilities it hasn't, each with the reason.
+CANNOT: dict[str, str] = {
+    "2-bypass": "Kafka has no journal beside its log that could be bypassed; its level 2 is the counterpart",
+    "4-bypass": "Kafka has no journal beside its log that could be bypassed; its level 4 is the counterpart",
 }
 
 
-def durability_table() -> dict[int, Settings]:
+def durability_table() -> dict[str, Settings]:
     """Level -> component -> key -> value, for the report."""
-    return {number: {"topic": level.topic, "producer": level.client} for number, level in LEVELS.items()}
+    return {name: {"topic": level.topic, "producer": level.client} for name, level in LEVELS.items()}
 
 
 def level_settings(durability: Durability) -> LevelSettings:
     """The table's row. Raises UnsupportedDurability naming the levels there are."""
-    if durability.level not in LEVELS:
+    if durability.name not in LEVELS:
         raise UnsupportedDurability(
-            f"kafka can't be deployed at durability level {durability.level}.",
-            next_step=f"Levels it has: {', '.join(map(str, LEVELS))}.",
+            f"kafka can't be deployed at durability level {durability.name}.",
+            next_step=f"Levels it has: {', '.join(LEVELS)}.",
         )
-    return LEVELS[durability.level]
+    return LEVELS[durability.name]

@@ -27,25 +27,30 @@ class LevelSettings:
         }
 
 
-LEVELS: dict[int, LevelSettings] = {
-    1: LevelSettings(ensemble=3, write_quorum=3, ack_quorum=2, journal_sync=True),
-    2: LevelSettings(ensemble=3, write_quorum=3, ack_quorum=2, journal_sync=False),
+LEVELS: dict[str, LevelSettings] = {
+    "1": LevelSettings(ensemble=3, write_quorum=3, ack_quorum=2, journal_sync=True),
+    "2": LevelSettings(ensemble=3, write_quorum=3, ack_quorum=2, journal_sync=False),
+}
+
+# Durabilities it hasn't, each with the reason.
+CANNOT: dict[str, str] = {
+    "none": "every message of a Pulsar producer is acknowledged: its protocol has nothing that corresponds to acks=0",
 }
 
 
-def durability_table() -> dict[int, Settings]:
+def durability_table() -> dict[str, Settings]:
     """Level -> component -> key -> value, for the report."""
     return {
-        number: {"namespace": level.namespace(), "bookie": {"journalSyncData": str(level.journal_sync).lower()}}
-        for number, level in LEVELS.items()
+        name: {"namespace": level.namespace(), "bookie": {"journalSyncData": str(level.journal_sync).lower()}}
+        for name, level in LEVELS.items()
     }
 
 
 def level_settings(durability: Durability) -> LevelSettings:
     """The table's row. Raises UnsupportedDurability naming the levels there are."""
-    if durability.level not in LEVELS:
+    if durability.name not in LEVELS:
         raise UnsupportedDurability(
-            f"pulsar can't be deployed at durability level {durability.level}.",
-            next_step=f"Levels it has: {', '.join(map(str, LEVELS))}.",
+            f"pulsar can't be deployed at durability level {durability.name}.",
+            next_step=f"Levels it has: {', '.join(LEVELS)}.",
         )
-    return LEVELS[durability.level]
+    return LEVELS[durability.name]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.deployment import DURABILITY_LEVELS, Plan, Topic
+from provisioning.deployment import DURABILITY, Plan, Topic
 from provisioning.errors import DeploymentError, UnsupportedDurability
 from provisioning.host import Host, ScriptedHost
 from provisioning.inventory import DataDir, HostRecord, Role, SshAddress
@@ -29,8 +29,8 @@ BROKERS = [host(f"broker-{at}", f"10.0.0.{at}") for at in (1, 2, 3)]
 METADATA = [host(f"metadata-{at}", f"10.0.1.{at}", "metadata") for at in (1, 2, 3)]
 
 
-def plan(level: int = 1, **changes: dict[str, dict[str, str]]) -> Plan:
-    return dataclasses.replace(Plan(DURABILITY_LEVELS[level], Topic("t", 6), {}, {}), **changes)  # type: ignore[arg-type]
+def plan(level: str = "1", **changes: dict[str, dict[str, str]]) -> Plan:
+    return dataclasses.replace(Plan(DURABILITY[level], Topic("t", 6), {}, {}), **changes)  # type: ignore[arg-type]
 
 
 def test_without_metadata_hosts_every_broker_is_a_controller() -> None:
@@ -66,16 +66,16 @@ def test_client_hosts_get_nothing() -> None:
 
 def test_the_levels_as_a_table() -> None:
     """Level 1 flushes every record, level 2 leaves it to the page cache; both wait for all in-sync replicas."""
-    assert LEVELS[1].topic == {"min.insync.replicas": "2", "flush.messages": "1"}
-    assert LEVELS[2].topic["flush.messages"] == str(2**63 - 1)
+    assert LEVELS["1"].topic == {"min.insync.replicas": "2", "flush.messages": "1"}
+    assert LEVELS["2"].topic["flush.messages"] == str(2**63 - 1)
     assert {level.client["acks"] for level in LEVELS.values()} == {"all"}
 
 
-@pytest.mark.parametrize("level", [3, 4])
-def test_a_level_that_there_is_not_is_refused(level: int) -> None:
+@pytest.mark.parametrize("level", ["3", "4"])
+def test_a_level_that_there_is_not_is_refused(level: str) -> None:
     """Never silently downgraded."""
     with pytest.raises(UnsupportedDurability, match=f"level {level}") as refusal:
-        level_settings(DURABILITY_LEVELS[level])
+        level_settings(DURABILITY[level])
     assert refusal.value.next_step == "Levels it has: 1, 2."
 
 

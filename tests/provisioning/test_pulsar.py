@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.deployment import DURABILITY_LEVELS, Plan, Topic
+from provisioning.deployment import DURABILITY, Plan, Topic
 from provisioning.errors import DeploymentError, UnsupportedDurability
 from provisioning.host import Host, ScriptedHost
 from provisioning.inventory import DataDir, HostRecord, Role, SshAddress
@@ -31,8 +31,8 @@ BROKERS = [host(f"broker-{at}", f"10.0.0.{at}") for at in (1, 2, 3)]
 METADATA = [host(f"metadata-{at}", f"10.0.1.{at}", "metadata") for at in (1, 2, 3)]
 
 
-def plan(level: int = 1, **changes: dict[str, dict[str, str]]) -> Plan:
-    return dataclasses.replace(Plan(DURABILITY_LEVELS[level], Topic("t", 6), {}, {}), **changes)  # type: ignore[arg-type]
+def plan(level: str = "1", **changes: dict[str, dict[str, str]]) -> Plan:
+    return dataclasses.replace(Plan(DURABILITY[level], Topic("t", 6), {}, {}), **changes)  # type: ignore[arg-type]
 
 
 def config(process: places.Process, everything: places.Layout, asked: Plan) -> dict[str, str]:
@@ -84,14 +84,14 @@ def test_the_levels_as_a_table() -> None:
     assert {(each.ensemble, each.write_quorum, each.ack_quorum) for each in LEVELS.values()} == {(3, 3, 2)}
     everything = places.layout(BROKERS)
     synced = {level: config(everything.bookies[0], everything, plan(level))["journalSyncData"] for level in LEVELS}
-    assert synced == {1: "true", 2: "false"}
+    assert synced == {"1": "true", "2": "false"}
 
 
-@pytest.mark.parametrize("level", [3, 4])
-def test_a_level_that_there_is_not_is_refused(level: int) -> None:
+@pytest.mark.parametrize("level", ["3", "4"])
+def test_a_level_that_there_is_not_is_refused(level: str) -> None:
     """Never silently downgraded."""
     with pytest.raises(UnsupportedDurability, match=f"level {level}") as refusal:
-        level_settings(DURABILITY_LEVELS[level])
+        level_settings(DURABILITY[level])
     assert refusal.value.next_step == "Levels it has: 1, 2."
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from provisioning import daemons
 from provisioning.audit import look
-from provisioning.deployment import DURABILITY_LEVELS, Plan, Topic
+from provisioning.deployment import DURABILITY, Plan, Topic
 from provisioning.host import Host, on_all
 from provisioning.pulsar import PulsarDeployment
 from provisioning.settings import Drift, Settings, drift
@@ -47,7 +47,7 @@ def cluster(hosts: dict[str, SshHost]) -> Iterator[Cluster]:
         "bookie/broker-1": {"journalSyncDat": "true"},
         "broker/broker-3": {"loadBalancerEnabeld": "true"},
     }
-    intended = deployment.configure(Plan(DURABILITY_LEVELS[1], Topic("cycle", 6), {}, misspelt))
+    intended = deployment.configure(Plan(DURABILITY["1"], Topic("cycle", 6), {}, misspelt))
     path = f"{hosts['broker-2'].record.root}/etc/pulsar/bookkeeper.conf"
     altered = hosts["broker-2"].get(path).replace(b"journalSyncData=true", b"journalSyncData=false")
     hosts["broker-2"].put(altered, path)

@@ -7,7 +7,7 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from provisioning.deployment import DURABILITY_LEVELS, Plan, Topic
+from provisioning.deployment import DURABILITY, Plan, Topic
 from provisioning.errors import DeploymentError
 from provisioning.jvm import parse_flags, system_properties
 from provisioning.overrides import check_overrides, overrides_for
@@ -91,7 +91,7 @@ def test_system_properties_are_unescaped() -> None:
 
 def plan(**overrides: dict[str, str]) -> Plan:
     named = {key.replace("__", "/").replace("_", "-"): value for key, value in overrides.items()}
-    return Plan(DURABILITY_LEVELS[1], Topic("t", 3), {}, named)
+    return Plan(DURABILITY["1"], Topic("t", 3), {}, named)
 
 
 def test_an_override_of_one_host_goes_before_that_of_its_kind() -> None:
