@@ -27,7 +27,11 @@ class Phase:
 
 @dataclass(frozen=True)
 class Schedule:
-    """`rate_per_s` over all producers. Constant arrivals of the producers are interleaved; Poisson ones are independent."""
+    """`rate_per_s` over all producers. Constant arrivals of the producers are interleaved; Poisson ones are independent.
+
+    With a `build_ns` a backlog is left behind for so long, then read: that takes at most `catch_up_ns` and is found out while
+    it runs. The tail of `measure_ns` follows.
+    """
 
     rate_per_s: int
     producers: int
@@ -35,17 +39,36 @@ class Schedule:
     warmup_ns: int
     measure_ns: int
     seed: int
+    build_ns: int = 0
+    catch_up_ns: int = 0
 
     @property
     def duration_ns(self) -> int:
-        """From the start instant to the end of the last phase."""
-        return self.warmup_ns + self.measure_ns
+        """From the start instant to the end of the last phase, however long a backlog takes to read."""
+        return self.warmup_ns + self.build_ns + self.catch_up_ns + self.measure_ns
 
-    def phases(self, start_ns: int) -> tuple[Phase, ...]:
-        """The phases of a run that starts at `start_ns`; a warm-up of no length is none."""
-        measure = start_ns + self.warmup_ns
-        phases = (Phase("warmup", start_ns, measure), Phase("measure", measure, measure + self.measure_ns))
-        return phases if self.warmup_ns else phases[1:]
+    def drain_from_ns(self, start_ns: int) -> int:
+        """When the consumers of the backlog begin."""
+        return start_ns + self.warmup_ns + self.build_ns
+
+    def phases(self, start_ns: int, drained_ns: int | None = None, end_ns: int | None = None) -> tuple[Phase, ...]:
+        """The phases of a run that starts at `start_ns`; one of no length is none.
+
+        `drained_ns`, `end_ns`: when the backlog was read and when the run ends, once these are known; until then the drain
+        lasts as long as it may.
+        """
+        drain = self.drain_from_ns(start_ns)
+        last: tuple[Phase, ...]
+        if not self.build_ns:
+            last = (Phase("measure", drain, drain + self.measure_ns),)
+        else:
+            latest = drain + self.catch_up_ns
+            drained = drained_ns if drained_ns is not None else latest
+            end = min(end_ns, drained + self.measure_ns) if end_ns is not None else drained + self.measure_ns
+            build = Phase("build", start_ns + self.warmup_ns, drain)
+            last = (build, Phase("drain", drain, drained), Phase("tail", drained, end))
+        phases = (Phase("warmup", start_ns, start_ns + self.warmup_ns), *last)
+        return tuple(phase for phase in phases if phase.start_ns < phase.end_ns)
 
     def offsets_ns(self, producer: int) -> Iterator[NDArray[np.int64]]:
         """The intended times of one producer, ascending, in chunks of CHUNK_MESSAGES (the last may be shorter)."""

@@ -158,7 +158,7 @@ def _load(
         client_module=SYSTEMS[spec.system].client_module,
         service_url=endpoints.service_url,
         client_settings=endpoints.client_settings,
-        topic=TOPIC,
+        topics=(TOPIC,),
         probe_topic=PROBE_TOPIC,
         seed=campaign.seed + spec.block,
     )

@@ -65,7 +65,7 @@ class ThreeNodes:
             client_module=SYSTEMS[self.system].client_module,
             service_url=endpoints.service_url,
             client_settings=endpoints.client_settings,
-            topic=self.topic.name,
+            topics=(self.topic.name,),
             probe_topic=PROBE_TOPIC,
             seed=seed,
             limits=limits or Limits(),

@@ -28,7 +28,8 @@ class Backpressure(ClientError):
 class ClientSpec:
     """How to connect, in neutral words. `settings` are the deployment's: {"acks": "all"}; a client refuses unknown ones.
 
-    `delivery_timeout_s` is after how long a client must give up a message and report it failed.
+    `delivery_timeout_s` is after how long a client must give up a message and report it failed. `members`: consumers of a
+    subscription that share the topic; those beyond its partitions stand by. `seed` is for the order of random keys.
     """
 
     module: str
@@ -43,6 +44,11 @@ class ClientSpec:
     message_bytes: int
     delivery_timeout_s: float
     connect_timeout_s: float
+    batching: bool = True
+    keys: Literal["none", "round-robin", "random"] = "none"
+    compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none"
+    members: int = 1
+    seed: int = 0
 
 
 class Acknowledgements(Protocol):
@@ -70,6 +76,12 @@ class Consumer(Protocol):
 
     def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes]]:
         """(partition, payload) of what there is, as soon as there is something; empty after `timeout_s` without."""
+
+    def hold(self) -> None:
+        """Until `release`, `receive` returns nothing, and the consumer keeps its place. Called before the first message."""
+
+    def release(self) -> None:
+        """Ends `hold`; what has gathered meanwhile comes."""
 
     def errors(self) -> Mapping[str, int]:
         """The client's errors so far, by name."""

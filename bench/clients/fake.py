@@ -55,7 +55,7 @@ class FakeBroker:
         self.partitions = partitions
         self.behaviour = behaviour or Behaviour()
         self.stored: dict[str, int] = dict.fromkeys(topics, 0)
-        self.subscriptions: dict[str, deque[tuple[int, bytes]]] = defaultdict(deque)
+        self.subscriptions: dict[tuple[str, str], deque[tuple[int, bytes]]] = defaultdict(deque)  # by topic and name
         self.pending: deque[tuple[float, FakeProducer, int, bytes]] = deque()
         self._first_s: float | None = None
         self._ended = False
@@ -104,8 +104,9 @@ class FakeBroker:
         partition = sequence % self.partitions
         self.stored[producer.topic] += 1
         if not behaviour.lose(sequence):
-            for queue in self.subscriptions.values():
-                queue.extend([(partition, payload)] * (2 if behaviour.repeat(sequence) else 1))
+            for (topic, _), queue in self.subscriptions.items():
+                if topic == producer.topic:
+                    queue.extend([(partition, payload)] * (2 if behaviour.repeat(sequence) else 1))
         producer.acknowledgements.acknowledged(sequence, partition)
 
 
@@ -141,8 +142,20 @@ class FakeConsumer:
 
     def __init__(self, queue: deque[tuple[int, bytes]]) -> None:
         self._queue = queue
+        self._held = False
+
+    def hold(self) -> None:
+        self._held = True
+
+    def release(self) -> None:
+        if not self._held:
+            raise Misuse("released without being held")
+        self._held = False
 
     def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes]]:
+        if self._held:
+            time.sleep(timeout_s)
+            return []
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             try:
@@ -166,7 +179,7 @@ def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> Fa
 def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> FakeConsumer:
     """See ClientModule. Consumers of one subscription compete for its messages."""
     del name
-    return FakeConsumer(_broker(spec).subscriptions[subscription])
+    return FakeConsumer(_broker(spec).subscriptions[spec.topic, subscription])
 
 
 def _broker(spec: ClientSpec) -> FakeBroker:

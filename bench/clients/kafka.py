@@ -18,6 +18,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from bench.clients.client import Acknowledgements, Backpressure, ClientError, ClientSpec, take_settings
+from bench.clients.keys import keys_of
 
 IN_FLIGHT_REQUESTS = 5
 _ANY_PARTITION = -1
@@ -46,15 +47,16 @@ def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> Ka
             "acks": settings["acks"],
             "enable.idempotence": settings["idempotence"],
             "max.in.flight.requests.per.connection": IN_FLIGHT_REQUESTS,
-            "linger.ms": spec.batch_delay_ms,
+            "linger.ms": spec.batch_delay_ms if spec.batching else 0,
             "batch.size": spec.batch_bytes,
-            "batch.num.messages": max(10_000, spec.batch_bytes // spec.message_bytes),
+            "batch.num.messages": max(10_000, spec.batch_bytes // spec.message_bytes) if spec.batching else 1,
             "sticky.partitioning.linger.ms": max(_STICKY_AT_LEAST_MS, 2 * spec.batch_delay_ms),
             "queue.buffering.max.messages": 2 * spec.in_flight + 1_000,
             "queue.buffering.max.kbytes": _LARGEST_BUFFER_KIBIBYTES,
             "delivery.timeout.ms": timeout_ms,
             "request.timeout.ms": min(30_000, timeout_ms),
-            "compression.type": "none",
+            "compression.type": spec.compression,
+            "partitioner": "murmur2_random",  # the Java client's: a key's partition is the same whoever sends
         },
     )
     partitions = _find_topic(client, spec)
@@ -93,15 +95,17 @@ class KafkaProducer:
         self._topic = spec.topic
         self._acknowledgements = acknowledgements
         self._round_robin = partitions if spec.partitioning == "round-robin" else 0
+        self._key_of = keys_of(spec)
         self._closed = False
         self._server = threading.Thread(target=self._serve, name="acknowledgements", daemon=True)
         self._server.start()
 
     def send(self, sequence: int, payload: bytes) -> None:
         partition = sequence % self._round_robin if self._round_robin else _ANY_PARTITION
+        key = self._key_of(sequence) if self._key_of is not None else None
         try:
             # by position: named arguments cost as much again
-            self._produce(self._topic, payload, None, partition, partial(self._delivered, sequence))
+            self._produce(self._topic, payload, key, partition, partial(self._delivered, sequence))
         except BufferError:
             raise Backpressure("_QUEUE_FULL") from None
         except KafkaException as error:
@@ -134,13 +138,25 @@ class KafkaConsumer:
         self._errors = errors
         self._early: list[tuple[int, bytes]] = []
         self._closed = False
+        self._held = False
+
+    def hold(self) -> None:
+        self._held = True
+        self._client.pause(self._client.assignment())
+
+    def release(self) -> None:
+        self._held = False
+        self._client.resume(self._client.assignment())
 
     def await_partitions(self, spec: ClientSpec) -> None:
         """Joins the group and waits for its partitions. Raises ClientError."""
         assigned = threading.Event()
 
-        def on_assign(_client: Any, partitions: Sequence[Any]) -> None:
-            if partitions:
+        def on_assign(client: confluent_kafka.Consumer, partitions: list[Any]) -> None:
+            client.assign(partitions)
+            if self._held:
+                client.pause(partitions)  # a rebalance ends a pause
+            if partitions or spec.members > spec.partitions:
                 assigned.set()
 
         self._client.subscribe([spec.topic], on_assign=on_assign)

@@ -11,6 +11,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
@@ -101,8 +102,18 @@ class NullConsumer:
     def __init__(self, spec: ClientSpec, subscription: str) -> None:
         self._connection = _connect(spec, subscription)
         self._rest = b""
+        self._held = False
+
+    def hold(self) -> None:
+        self._held = True
+
+    def release(self) -> None:
+        self._held = False
 
     def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes]]:
+        if self._held:
+            time.sleep(timeout_s)
+            return ()
         self._connection.settimeout(timeout_s)
         try:
             self._rest += self._connection.recv(_READ_BYTES)

@@ -13,6 +13,7 @@ from typing import Any
 import pulsar  # type: ignore[import-untyped]
 
 from bench.clients.client import Acknowledgements, ClientError, ClientSpec, take_settings
+from bench.clients.keys import keys_of
 
 _CLOSE_TIMEOUT_S = 5.0
 _RETRY_S = 0.2
@@ -21,6 +22,13 @@ _RECEIVER_QUEUE = 1000
 _MOST_IN_BATCH = 100_000
 
 _OK = pulsar.Result.Ok.value
+_COMPRESSION = {
+    "none": pulsar.CompressionType.NONE,
+    "gzip": pulsar.CompressionType.ZLib,  # the same DEFLATE in another envelope: Pulsar has no gzip
+    "snappy": pulsar.CompressionType.SNAPPY,
+    "lz4": pulsar.CompressionType.LZ4,
+    "zstd": pulsar.CompressionType.ZSTD,
+}
 
 _of_thread = threading.local()
 
@@ -48,11 +56,11 @@ def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> Pu
         "max_pending_messages": room,
         "max_pending_messages_across_partitions": room * max(1, spec.partitions),
         "block_if_queue_full": False,
-        "batching_enabled": spec.batch_delay_ms > 0,
+        "batching_enabled": spec.batching and spec.batch_delay_ms > 0,
         "batching_max_messages": _MOST_IN_BATCH,
         "batching_max_allowed_size_in_bytes": spec.batch_bytes,
         "batching_max_publish_delay_ms": max(1, spec.batch_delay_ms),
-        "compression_type": pulsar.CompressionType.NONE,
+        "compression_type": _COMPRESSION[spec.compression],
         # With batching this router keeps to a partition for a batch: the sticky way.
         "message_routing_mode": pulsar.PartitionsRoutingMode.RoundRobinDistribution,
     }
@@ -62,7 +70,7 @@ def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> Pu
     client = _client(spec)
     topic = settings["topic_prefix"] + spec.topic
     producer = _patiently(spec, client, lambda: client.create_producer(topic, **options))
-    return PulsarProducer(client, producer, acknowledgements)
+    return PulsarProducer(client, producer, acknowledgements, keys_of(spec))
 
 
 def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> PulsarConsumer:
@@ -83,15 +91,23 @@ def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> PulsarCo
 class PulsarProducer:
     """See Producer."""
 
-    def __init__(self, client: pulsar.Client, producer: pulsar.Producer, acknowledgements: Acknowledgements) -> None:
+    def __init__(
+        self, client: pulsar.Client, producer: pulsar.Producer, acknowledgements: Acknowledgements,
+        key_of: Callable[[int], str] | None,
+    ) -> None:  # fmt: skip
         self._client = client
         self._producer = producer
+        self._key_of = key_of
         self._acknowledgements = acknowledgements
 
     def send(self, sequence: int, payload: bytes) -> None:
         try:
             # send_async builds a message of its own every time: one built message must never be sent twice
-            self._producer.send_async(payload, partial(self._settled, sequence))
+            if self._key_of is None:
+                self._producer.send_async(payload, partial(self._settled, sequence))
+            else:
+                key = self._key_of(sequence)
+                self._producer.send_async(payload, partial(self._settled, sequence), partition_key=key)
         except pulsar.PulsarException as error:
             raise ClientError(type(error).__name__, str(error)) from None
 
@@ -115,8 +131,18 @@ class PulsarConsumer:
         self._client = client
         self._consumer = consumer
         self._errors: Counter[str] = Counter()
+        self._held = False
+
+    def hold(self) -> None:
+        self._held = True
+
+    def release(self) -> None:
+        self._held = False
 
     def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes]]:
+        if self._held:
+            time.sleep(timeout_s)  # the client's own threads keep the connection
+            return ()
         try:
             message = self._consumer.receive(max(1, round(timeout_s * 1000)))
             self._consumer.acknowledge(message)

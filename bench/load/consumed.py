@@ -27,7 +27,7 @@ class ConsumedBook:
 
     def __init__(
         self, consumer: int, subscription: str, run: int, anchor_ns: int, directory: Path,
-        on_file: Callable[[WrittenFile], None],
+        on_file: Callable[[WrittenFile], None], *, first_partition: int = 0,
     ) -> None:  # fmt: skip
         self.received = 0
         self.foreign = 0  # not of this run: no row
@@ -38,12 +38,13 @@ class ConsumedBook:
         self._anchor_ns = anchor_ns
         self._directory = directory
         self._on_file = on_file
-        self._phases: Sequence[Phase] = ()
+        self._first_partition = first_partition
+        self._phases: Callable[[], Sequence[Phase]] = tuple
         self._files = 0
         self._batch = Batch()
 
-    def begin(self, phases: Sequence[Phase]) -> None:
-        """The phases are known once the start instant is."""
+    def begin(self, phases: Callable[[], Sequence[Phase]]) -> None:
+        """The phases are known once the start instant is; asked at every file, since some end when others say so."""
         self._phases = phases
 
     def note(self, messages: Sequence[tuple[int, bytes]], now: int) -> None:
@@ -80,9 +81,9 @@ class ConsumedBook:
             self._consumer,
             self._subscription,
             batch.headers,
-            np.frombuffer(batch.partition, np.int32)[ours],
+            np.frombuffer(batch.partition, np.int32)[ours] + np.int32(self._first_partition),
             np.frombuffer(batch.received, np.int64)[ours] + self._anchor_ns,
-            self._phases,
+            self._phases(),
         )
         name = f"consumed/consumer-{self._consumer:04d}-{self._files:08d}.parquet"
         self._files += 1

@@ -24,6 +24,13 @@ def receive_until_started(client: Consumer, book: ConsumedBook, control: Control
     return control.await_start(0.0)
 
 
+def release_at(client: Consumer, control: Control, release_ns: int) -> None:
+    """Lets a consumer that was held back go at `release_ns` (monotonic). It asks meanwhile, and gets nothing: it stays a member."""
+    while time.monotonic_ns() < release_ns and not control.stopped:
+        client.receive(min(_RECEIVE_TIMEOUT_S, max(0.001, (release_ns - time.monotonic_ns()) / 1e9)))
+    client.release()
+
+
 def receive_until_told(
     client: Consumer, book: ConsumedBook, control: Control, write: Callable[[Batch], None], *, deadline_ns: int
 ) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 
 
@@ -12,6 +14,9 @@ class Control:
 
     def __init__(self, *, on_end: Callable[[], None] = lambda: None) -> None:
         self.start_ns: int | None = None
+        self.drained_ns: int | None = None
+        self.end_ns = sys.maxsize
+        self._late_ns = 0
         self.stopped = False
         self.abort_reason: str | None = None
         self._told = threading.Event()
@@ -21,6 +26,16 @@ class Control:
         """The start instant, since the epoch."""
         self.start_ns = start_ns
         self._told.set()
+
+    def drained(self, drained_ns: int, end_ns: int) -> None:
+        """The backlog counts as read at one instant and the load ends at another, since the epoch, both still to come."""
+        self.drained_ns, self.end_ns = drained_ns, end_ns
+        self._late_ns = time.time_ns() - min(drained_ns, end_ns)
+
+    def require_in_time(self) -> None:
+        """Raises TimeoutError if the end of a phase was told after it: rows before it may be called by the wrong phase."""
+        if self._late_ns > 0:
+            raise TimeoutError(f"told {self._late_ns / 1e9:.1f} s too late that the backlog was read")
 
     def stop(self) -> None:
         """Consumers: everything has arrived."""
@@ -50,6 +65,8 @@ class Control:
                 return
             if "start_ns" in order:
                 self.start(int(order["start_ns"]))
+            elif "drained_ns" in order:
+                self.drained(int(order["drained_ns"]), int(order["end_ns"]))
             elif "abort" in order:
                 self.abort(str(order["abort"]))
             elif "stop" in order:

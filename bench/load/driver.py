@@ -15,12 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.clients.client import ClientSpec
 from bench.load.abort import Abort, AcknowledgementWatch, of_silence, of_worker
+from bench.load.backlog import BacklogWatch, Drained
 from bench.load.collect import collect_records
 from bench.load.fleet import Fleet, RecordFile
-from bench.load.job import Job
+from bench.load.jobs import jobs_of
 from bench.load.observe import first_acknowledgement_ms, progress_line, worker_observations
+from bench.load.samples import Sample, Sampling, received_by_subscription
 from bench.schedule import SECOND_NS, Phase, Schedule
 from bench.workload import Workload
 from provisioning.errors import InvalidInput
@@ -55,7 +56,7 @@ class LoadSpec:
     client_module: str
     service_url: str
     client_settings: Mapping[str, str]
-    topic: str
+    topics: tuple[str, ...]
     seed: int
     probe_topic: str | None = None
     limits: Limits = field(default_factory=Limits)
@@ -63,13 +64,17 @@ class LoadSpec:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What came of a load. The record files stay on the client hosts, under `directory` of each root, until collected."""
+    """What came of a load. The record files stay on the client hosts, under `directory` of each root, until collected.
+
+    `caught_up`: whether a backlog was read in time; None = there was none, or the run ended before.
+    """
 
     directory: str
     phases: tuple[Mapping[str, Any], ...]
     workers: tuple[Mapping[str, Any], ...]
     files: tuple[RecordFile, ...]
-    scheduled: int
+    samples: tuple[Sample, ...]
+    caught_up: bool | None
     first_acknowledgement_ms: float | None
     abort: Mapping[str, Any] | None
 
@@ -107,19 +112,21 @@ def run_load(
     fleet = Fleet()
     schedule = schedule_of(spec)
     try:
-        for number, job in enumerate(_jobs(spec, schedule, run)):
+        for number, job in enumerate(jobs_of(spec, schedule, run)):
             host = hosts[number % len(hosts)]
             placed = dataclasses.replace(job, output_dir=f"{host.record.root}/{directory}")
             fleet.start(placed, host, pythons[host.name])
-        phases, abort = _Run(spec, schedule, fleet, on_progress, watch).follow()
+        run_of_fleet = _Run(spec, schedule, fleet, on_progress, watch)
+        abort = run_of_fleet.follow()
     finally:
         fleet.close()
     return LoadResult(
         directory=directory,
-        phases=tuple(dataclasses.asdict(phase) for phase in phases),
+        phases=tuple(dataclasses.asdict(phase) for phase in run_of_fleet.phases()),
         workers=worker_observations(fleet),
         files=tuple(file for worker in fleet.workers for file in worker.files),
-        scheduled=schedule.total(),
+        samples=tuple(run_of_fleet.sampling.samples),
+        caught_up=run_of_fleet.drained.caught_up if run_of_fleet.drained is not None else None,
         first_acknowledgement_ms=first_acknowledgement_ms(fleet),
         abort=abort.to_json() if abort is not None else None,
     )
@@ -135,42 +142,9 @@ def schedule_of(spec: LoadSpec) -> Schedule:
         warmup_ns=round(workload.warmup_s * SECOND_NS),
         measure_ns=round(workload.measure_s * SECOND_NS),
         seed=spec.seed,
+        build_ns=round(workload.build_s * SECOND_NS),
+        catch_up_ns=round(workload.backlog.catch_up_s * SECOND_NS) if workload.backlog else 0,
     )
-
-
-def _jobs(spec: LoadSpec, schedule: Schedule, run: int) -> list[Job]:
-    """Consumers first: none may miss the beginning because a subscription came late."""
-    workload, limits = spec.workload, spec.limits
-    client = ClientSpec(
-        module=spec.client_module,
-        service_url=spec.service_url,
-        topic=spec.topic,
-        settings=dict(spec.client_settings),
-        partitions=workload.partitions,
-        partitioning=workload.partitioning,
-        batch_delay_ms=workload.batch_delay_ms,
-        batch_bytes=workload.batch_bytes,
-        in_flight=workload.in_flight,
-        message_bytes=workload.message_bytes,
-        delivery_timeout_s=limits.delivery_timeout_s,
-        connect_timeout_s=limits.connect_timeout_s,
-    )
-    job = Job(
-        worker="", role="producer", index=0, subscription=None, run=run, client=client, schedule=schedule,
-        compressible_share=workload.compressible_share, drain_s=workload.drain_s,
-        start_timeout_s=limits.ready_s + limits.lead_s + 30, probe_topic=spec.probe_topic, output_dir="",
-    )  # fmt: skip
-    consumers = [
-        dataclasses.replace(
-            job, worker=f"consumer-{index}", role="consumer", index=index, probe_topic=None,
-            subscription=f"subscription-{index % workload.subscriptions}",
-        )
-        for index in range(workload.consumers)
-    ]  # fmt: skip
-    producers = [
-        dataclasses.replace(job, worker=f"producer-{index}", index=index) for index in range(workload.producers)
-    ]
-    return [*consumers, *producers]
 
 
 class _Run:
@@ -185,20 +159,33 @@ class _Run:
         self._fleet = fleet
         self._on_progress = on_progress
         self._watch = watch
+        self._start_ns: int | None = None
+        self.drained: Drained | None = None
+        self.sampling = Sampling()
 
-    def follow(self) -> tuple[tuple[Phase, ...], Abort | None]:
+    def follow(self) -> Abort | None:
         abort = self._await_ready()
-        phases: tuple[Phase, ...] = ()
         if abort is None:
-            now_ns = max(worker.ready_offset_ns for worker in self._fleet.workers) + time.monotonic_ns()
-            start_ns = now_ns + round(self._limits.lead_s * SECOND_NS)
-            phases = self._schedule.phases(start_ns)
-            self._fleet.tell(self._fleet.workers, {"start_ns": start_ns})
+            self._offset_ns = max(worker.ready_offset_ns for worker in self._fleet.workers)
+            self._start_ns = self._now_ns() + round(self._limits.lead_s * SECOND_NS)
+            self._fleet.tell(self._fleet.workers, {"start_ns": self._start_ns})
             self._told_s = time.monotonic()
             self._load_ends_s = self._told_s + self._limits.lead_s + self._schedule.duration_ns / SECOND_NS
-            abort = self._follow_producers() or self._drain()
+            abort = self._follow_producers(self._start_ns) or self._drain()
         self._end(abort)
-        return phases, abort
+        return abort
+
+    def phases(self) -> tuple[Phase, ...]:
+        """As they came about; none if the load never started."""
+        if self._start_ns is None:
+            return ()
+        if self.drained is None:
+            return self._schedule.phases(self._start_ns)
+        return self._schedule.phases(self._start_ns, self.drained.drained_ns, self.drained.end_ns)
+
+    def _now_ns(self) -> int:
+        """Since the epoch, by the workers' clock."""
+        return self._offset_ns + time.monotonic_ns()
 
     def _await_ready(self) -> Abort | None:
         deadline = time.monotonic() + self._limits.ready_s
@@ -219,14 +206,24 @@ class _Run:
     def _worker_abort(self) -> Abort | None:
         return next((abort for worker in self._fleet.workers if (abort := of_worker(worker)) is not None), None)
 
-    def _follow_producers(self) -> Abort | None:
+    def _follow_producers(self, start_ns: int) -> Abort | None:
         watch = AcknowledgementWatch(self._limits.nothing_acknowledged_s)
+        backlog = BacklogWatch(self._spec.workload, self._schedule, start_ns) if self._spec.workload.backlog else None
         producers = self._fleet.of_role("producer")
         while not all(worker.over for worker in producers):
             abort = self._step() or watch.check(self._fleet)
             if abort is not None:
                 return abort
+            self.sampling.take(self._fleet, (self._now_ns() - start_ns) / SECOND_NS)
+            if backlog is not None and self.drained is None:
+                self._look_at(backlog)
         return watch.check_end(self._fleet, self._load_ends_s)
+
+    def _look_at(self, backlog: BacklogWatch) -> None:
+        self.drained = backlog.found(self._fleet, self._now_ns())
+        if self.drained is not None:
+            self._fleet.tell(self._fleet.workers, self.drained.order())
+            self._load_ends_s = time.monotonic() + (self.drained.end_ns - self._now_ns()) / SECOND_NS
 
     def _drain(self) -> Abort | None:
         """Waits until every subscription has what was acknowledged and nothing more comes, or it takes too long."""
@@ -237,7 +234,7 @@ class _Run:
             abort = self._step()
             if abort is not None:
                 return abort
-            now, received = time.monotonic(), self._received()
+            now, received = time.monotonic(), received_by_subscription(self._fleet)
             if sum(received.values()) != before:
                 before, moved = sum(received.values()), now
             # repeats count as receipts, so that reaching the number isn't enough: it must also have become quiet
@@ -245,12 +242,6 @@ class _Run:
                 return None
             if now - moved > self._limits.stalled_drain_s or now - began > self._spec.workload.drain_s:
                 return None
-
-    def _received(self) -> dict[str | None, int]:
-        received: dict[str | None, int] = {}
-        for worker in self._fleet.of_role("consumer"):
-            received[worker.job.subscription] = received.get(worker.job.subscription, 0) + worker.count("received")
-        return received
 
     def _step(self) -> Abort | None:
         """Takes in what a worker says, shows the progress, and applies the rules about workers."""

@@ -60,7 +60,11 @@ def measure_floor(
     """
     alone = replace(
         workload,
-        rate_per_s=min(workload.rate_per_s, FASTEST_PER_S),
+        rate_per_s=min(workload.planned_rate_per_s, FASTEST_PER_S),
+        pacing="open-loop",
+        expected_rate_per_s=None,
+        backlog=None,
+        topics=1,
         producers=1,
         consumers=1,
         subscriptions=1,
@@ -87,7 +91,7 @@ def _floor_of(
     host: Host, pythons: Mapping[str, str], workload: Workload, scratch: Path, on_progress: Callable[[str], None]
 ) -> Floor:
     with null_broker(host, pythons[host.name]) as service_url:
-        spec = LoadSpec(workload, NULL_MODULE, service_url, client_settings={}, topic="floor", seed=1)
+        spec = LoadSpec(workload, NULL_MODULE, service_url, client_settings={}, topics=("floor",), seed=1)
         result = run_load(spec, [host], pythons, on_progress=on_progress)
     if result.abort is not None:
         raise HostError(host.name, f"the load generator's floor can't be measured: {result.abort['reason']}")

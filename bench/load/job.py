@@ -1,8 +1,9 @@
 """What a worker is told, as one line of JSON, and the words of the conversation with it. It starts nothing.
 
-To the worker: the job; then {"start_ns": ...} (epoch, the start barrier); then {"stop": true} (consumers: all has arrived) or
-{"abort": "reason"}. The end of its input means abort. From the worker, one JSON object a line, `event` first:
-`ready`, `progress` (every second), `file` (a record file is whole), `done`, or `failed`.
+To the worker: the job; then {"start_ns": ...} (epoch, the start barrier); where a backlog is read, {"drained_ns": ...,
+"end_ns": ...} (both still to come: from when on it counts as read, and when the load ends); then {"stop": true} (consumers:
+all has arrived) or {"abort": "reason"}. The end of its input means abort. From the worker, one JSON object a line, `event`
+first: `ready`, `progress` (every second), `file` (a record file is whole), `done`, or `failed`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ Cause = Literal["client", "disk-full", "worker"]
 class Job:
     """One worker's part of a run. `run` marks the run's messages; `subscription` is a consumer's, `probe_topic` a producer's.
 
+    `first_partition`: the number that its topic's partition 0 has in the records, where partitions of several topics are
+    numbered through. A closed loop sends when its window has room, at most at the schedule's rate. A consumer that is
+    `held_back` begins when the backlog is built.
+
     `output_dir` is a path on the worker's host. `start_timeout_s` bounds the wait for the barrier, `drain_s` everything after
     the schedule's end: a worker that is told nothing more ends by itself.
     """
@@ -40,6 +45,9 @@ class Job:
     start_timeout_s: float
     probe_topic: str | None
     output_dir: str
+    first_partition: int = 0
+    closed_loop: bool = False
+    held_back: bool = False
 
     def to_line(self) -> str:
         """The job as one line of JSON."""

@@ -35,11 +35,19 @@ class Block:
         self.settled = 0
         self.passed = False  # the sender has moved on to the next block
 
+    def cut(self, rows: int) -> None:
+        """The run ends inside the block: what comes after so many messages is nobody's turn any more."""
+        self.intended_ns = self.intended_ns[:rows]
+        self.passed = True
+
 
 class ProducedBook:
     """Implements Acknowledgements. After `close`, what still comes in is ignored: rows and counts no longer change."""
 
-    def __init__(self, producer: int, anchor_ns: int, directory: Path, on_file: Callable[[WrittenFile], None]) -> None:
+    def __init__(
+        self, producer: int, anchor_ns: int, directory: Path, on_file: Callable[[WrittenFile], None],
+        *, first_partition: int = 0, on_settled: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
         self.acked = 0
         self.failures = 0
         self.handed_over = 0
@@ -49,13 +57,15 @@ class ProducedBook:
         self._anchor_ns = anchor_ns
         self._directory = directory
         self._on_file = on_file
-        self._phases: Sequence[Phase] = ()
+        self._first_partition = first_partition
+        self._on_settled = on_settled
+        self._phases: Callable[[], Sequence[Phase]] = tuple
         self._blocks: dict[int, Block] = {}
         self._lock = threading.Lock()
         self._closed = False
 
-    def begin(self, phases: Sequence[Phase]) -> None:
-        """The phases are known once the start instant is."""
+    def begin(self, phases: Callable[[], Sequence[Phase]]) -> None:
+        """The phases are known once the start instant is; asked at every file, since some end when others say so."""
         self._phases = phases
 
     @property
@@ -83,6 +93,8 @@ class ProducedBook:
             self.acked += 1
             if self.first_ack_ns is None:
                 self.first_ack_ns = now
+        if self._on_settled is not None:
+            self._on_settled()
 
     def failed(self, sequence: int, error: str) -> None:
         block = self._blocks.get(sequence // CHUNK_MESSAGES)
@@ -94,6 +106,8 @@ class ProducedBook:
             block.errors[position] = error
             block.settled += 1
             self.failures += 1
+        if self._on_settled is not None:
+            self._on_settled()
 
     def sweep(self) -> None:
         """Writes the blocks of which everything is known. Raises OSError."""
@@ -124,9 +138,9 @@ class ProducedBook:
             block.intended_ns[:rows],
             self._epoch(block.sent)[:rows],
             self._epoch(block.acked)[:rows],
-            np.frombuffer(block.partition, np.int32)[:rows],
+            np.frombuffer(block.partition, np.int32)[:rows] + np.int32(self._first_partition),
             block.errors,
-            self._phases,
+            self._phases(),
         )
         name = f"produced/producer-{self._producer:04d}-{block.first_sequence:014d}.parquet"
         self._on_file(write_records(table, self._directory, name))

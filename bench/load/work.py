@@ -15,20 +15,23 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, cast
 
 from bench.clients.client import ClientError, ClientModule
 from bench.load.clock import Clock, anchored_clock
+from bench.load.closed_loop import ClosedLoop
 from bench.load.consumed import Batch, ConsumedBook
-from bench.load.consumer import receive_until_started, receive_until_told
+from bench.load.consumer import receive_until_started, receive_until_told, release_at
 from bench.load.control import Control
+from bench.load.handover import Handover
 from bench.load.job import Cause, Job
 from bench.load.message import message_maker
 from bench.load.probe import probe
 from bench.load.produced import ProducedBook
-from bench.load.producer import SendingLoop, chunks_of
+from bench.load.producer import Chunks, SendingLoop, chunks_of
 from bench.records import WrittenFile
 from bench.schedule import SECOND_NS
 
@@ -61,7 +64,11 @@ def _cause(error: Exception) -> Cause:
 
 def _produce(job: Job, module: ClientModule, control: Control, emit: Emit, heartbeat: Callable[[], None]) -> None:
     clock = anchored_clock()
-    book = ProducedBook(job.index, clock.anchor_ns, Path(job.output_dir), _file_noted(emit))
+    answered = threading.Event()
+    book = ProducedBook(
+        job.index, clock.anchor_ns, Path(job.output_dir), _file_noted(emit),
+        first_partition=job.first_partition, on_settled=answered.set if job.closed_loop else None,
+    )  # fmt: skip
     make = message_maker(
         job.client.message_bytes, job.compressible_share, seed=job.schedule.seed, producer=job.index, run=job.run
     )
@@ -73,29 +80,38 @@ def _produce(job: Job, module: ClientModule, control: Control, emit: Emit, heart
         client.close()
         emit("done", {"rows": 0, "aborted": control.abort_reason})
         return
-    book.begin(job.schedule.phases(start_ns))
-    chunks = chunks_of(job.schedule, job.index, start_ns)
-    deadline_ns = start_ns - clock.anchor_ns + job.schedule.duration_ns + job.drain_ns
-    loop = SendingLoop(
-        client, book, make, control,
-        in_flight=job.client.in_flight, anchor_ns=clock.anchor_ns, deadline_ns=deadline_ns,
+    book.begin(lambda: job.schedule.phases(start_ns, control.drained_ns, control.end_ns))
+    handover = Handover(
+        client, book, control,
+        in_flight=job.client.in_flight, anchor_ns=clock.anchor_ns,
+        deadline_ns=start_ns - clock.anchor_ns + job.schedule.duration_ns + job.drain_ns, drain_ns=job.drain_ns,
     )  # fmt: skip
+    loop: SendingLoop | ClosedLoop
+    if job.closed_loop:
+        chunks: Chunks = iter(())
+        loop = ClosedLoop(handover, make, job.schedule, answered)
+        run = partial(loop.run, start_ns)
+    else:
+        chunks = chunks_of(job.schedule, job.index, start_ns)
+        loop = SendingLoop(handover, make)
+        run = partial(loop.run, chunks)
     usage = _Usage(clock, start_ns)
 
     def counts() -> dict[str, Any]:
         return {
-            "sent": loop.sent,
+            "sent": handover.sent,
             "acked": book.acked,
             "errors": book.failures,
             "in_flight": book.in_flight,
             "lag_ns": loop.lag_ns(),
-            "held_back_s": loop.held_back_ns / 1e9,
+            "held_back_s": handover.held_back_ns / 1e9,
         }
 
     with _Background(book.sweep, counts, emit, heartbeat):
-        loop.run(chunks)
+        run()
     spent = usage.spent()
-    book.close(chunks, clock.now_ns())
+    book.close(chunks, min(clock.now_ns(), control.end_ns - 1))
+    control.require_in_time()
     first_ms = probed_ms if probed_ms is not None else _first_ack_ms(book, start_ns - clock.anchor_ns)
     emit("done", {**counts(), **spent, "repeated": book.repeated, "first_acknowledgement_ms": first_ms})
     client.close()
@@ -109,16 +125,19 @@ def _consume(job: Job, module: ClientModule, control: Control, emit: Emit, heart
     clock = anchored_clock()
     subscription = job.subscription or ""
     book = ConsumedBook(
-        job.index, subscription, job.run, clock.anchor_ns, Path(job.output_dir), _file_noted(emit)
+        job.index, subscription, job.run, clock.anchor_ns, Path(job.output_dir), _file_noted(emit),
+        first_partition=job.first_partition,
     )  # fmt: skip
     client = module.connect_consumer(job.client, subscription, job.worker)
+    if job.held_back:
+        client.hold()
     emit("ready", {"now_ns": clock.now_ns()})
     start_ns = receive_until_started(client, book, control, timeout_s=job.start_timeout_s)
     if start_ns is None:
         client.close()
         emit("done", {"rows": 0, "aborted": control.abort_reason})
         return
-    book.begin(job.schedule.phases(start_ns))
+    book.begin(lambda: job.schedule.phases(start_ns, control.drained_ns, control.end_ns))
     # producers may drain first, then consumers: each has drain_s
     end_ns = start_ns - clock.anchor_ns + job.schedule.duration_ns + 2 * job.drain_ns + _FORGOTTEN_AFTER_NS
     usage = _Usage(clock, start_ns)
@@ -132,10 +151,13 @@ def _consume(job: Job, module: ClientModule, control: Control, emit: Emit, heart
         return {"received": book.received, "foreign": book.foreign, "errors": sum(client.errors().values())}
 
     with _Background(write_waiting, counts, emit, heartbeat):
+        if job.held_back:
+            release_at(client, control, job.schedule.drain_from_ns(start_ns) - clock.anchor_ns)
         receive_until_told(client, book, control, waiting.put, deadline_ns=end_ns)
     spent = usage.spent()
     write_waiting()
     book.write(book.take())
+    control.require_in_time()
     emit("done", {**counts(), **spent, "errors_by_name": dict(client.errors())})
     client.close()
 

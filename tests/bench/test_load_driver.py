@@ -141,7 +141,7 @@ SCHEDULED = 800
 def spec_of(broker: FakeBroker, limits: Limits = LIMITS, **changes: Any) -> LoadSpec:
     """A load of two seconds on the broker in memory."""
     workload = dataclasses.replace(WORKLOAD, **changes)
-    return LoadSpec(workload, "bench.clients.fake", broker.service_url, {}, TOPIC, seed=1, limits=limits)
+    return LoadSpec(workload, "bench.clients.fake", broker.service_url, {}, (TOPIC,), seed=1, limits=limits)
 
 
 def load(spec: LoadSpec, hosts: list[ThreadHost], **options: Any) -> LoadResult:
@@ -177,7 +177,7 @@ def test_every_scheduled_message_has_a_row_and_every_receipt_one(clients: list[T
     with FakeBroker([TOPIC]) as broker:
         result = load(spec_of(broker), clients, on_progress=said.append)
     assert result.abort is None
-    assert result.scheduled == result.produced_rows == result.consumed_rows == broker.stored[TOPIC] == SCHEDULED
+    assert result.produced_rows == result.consumed_rows == broker.stored[TOPIC] == SCHEDULED
     rows = rows_of(result, clients, tmp_path / "trial", "produced")
     for producer in (0, 1):
         own = [row for row in rows if row["producer"] == producer]

@@ -164,11 +164,13 @@ def test_a_load_over_ssh_keeps_every_row(hosts: dict[str, SshHost], null_broker:
     workload = Workload(
         name="ssh", rate_per_s=1000, message_bytes=256, measure_s=2, warmup_s=1, producers=2, consumers=2, drain_s=5
     )
-    spec = LoadSpec(workload, "bench.clients.null", null_broker.service_url, {}, "t", seed=1, limits=Limits(lead_s=0.5))
+    spec = LoadSpec(
+        workload, "bench.clients.null", null_broker.service_url, {}, ("t",), seed=1, limits=Limits(lead_s=0.5)
+    )
     python = f"env PYTHONPATH={REPOSITORY} {sys.executable} -P"
     result = run_load(spec, [client], {"client-1": python})
     assert result.abort is None
-    assert result.produced_rows == result.consumed_rows == result.scheduled == 3000
+    assert result.produced_rows == result.consumed_rows == 3000
     assert [worker["exit_status"] for worker in result.workers] == [0, 0, 0, 0]
     collect_records(result, [client], tmp_path)
     for kind in ("produced", "consumed"):
@@ -182,7 +184,9 @@ def test_an_interrupt_over_ssh_leaves_no_worker(hosts: dict[str, SshHost], null_
     """Ctrl-C at the operator ends the processes on the host."""
     client = hosts["client-1"]
     workload = Workload(name="ssh", rate_per_s=100, message_bytes=256, measure_s=120)
-    spec = LoadSpec(workload, "bench.clients.null", null_broker.service_url, {}, "t", seed=1, limits=Limits(lead_s=0.5))
+    spec = LoadSpec(
+        workload, "bench.clients.null", null_broker.service_url, {}, ("t",), seed=1, limits=Limits(lead_s=0.5)
+    )
     mark = f"mark={secrets.token_hex(8)}"
 
     def workers() -> list[str]:

@@ -24,9 +24,11 @@ def test_every_default_is_visible_in_the_workload() -> None:
     """What the file left out is filled in, so that the manifest says it."""
     assert dataclasses.asdict(made()) == {
         **MINIMAL,
-        "topics": 1, "partitions": 6, "producers": 1, "consumers": 1, "subscriptions": 1, "arrivals": "constant",
-        "partitioning": "sticky", "batch_delay_ms": 1, "batch_bytes": 131072, "in_flight": 5000,
-        "compressible_share": 0.5, "warmup_s": 10.0, "drain_s": 30.0,
+        "pacing": "open-loop", "expected_rate_per_s": None,
+        "topics": 1, "partitions": 6, "producers": 1, "consumers": 1, "subscriptions": 1, "backlog": None,
+        "arrivals": "constant", "partitioning": "sticky", "keys": "none",
+        "batching": True, "batch_delay_ms": 1, "batch_bytes": 131072, "in_flight": 5000,
+        "compression": "none", "compressible_share": 0.5, "warmup_s": 10.0, "drain_s": 30.0,
     }  # fmt: skip
 
 
@@ -39,10 +41,17 @@ def test_the_smallest_message_is_the_header() -> None:
     ("changes", "key", "words"),
     [
         ({"message_bytes": HEADER_BYTES - 1}, "message_bytes", "greater than or equal to 32"),
-        ({"topics": 2}, "topics", "one topic is what this version drives"),
+        ({"topics": 2}, "producers", "1 producers can't be shared evenly by 2 topics"),
+        ({"topics": 2, "producers": 2}, "subscriptions", "by 1 subscriptions of each of 2 topics"),
+        ({"expected_rate_per_s": 500}, "expected_rate_per_s", "an open loop offers rate_per_s"),
+        ({"pacing": "search", "expected_rate_per_s": 5000}, "expected_rate_per_s", "more than rate_per_s"),
+        ({"pacing": "search", "backlog": {"size_bytes": 1}}, "backlog", "needs pacing = 'open-loop'"),
+        ({"backlog": {"size_bytes": 1, "consumers": 3, "subscriptions": 2}}, "backlog", "can't be shared evenly"),
+        ({"backlog": {"size": 1}}, "backlog.size", "Did you mean 'size_bytes'?"),
+        ({"keys": "random", "partitioning": "round-robin"}, "keys", "a key chooses the partition"),
+        ({"compression": "brotli"}, "compression", "'none', 'gzip', 'snappy', 'lz4' or 'zstd'"),
         ({"rate_per_s": 3, "producers": 4}, "producers", "less than one message a second for each of 4 producers"),
         ({"consumers": 3, "subscriptions": 2}, "subscriptions", "can't be shared evenly by 2 subscriptions"),
-        ({"consumers": 8}, "subscriptions", "8 consumers of one subscription need as many partitions, there are 6"),
         ({"batch_bytes": 512}, "batch_bytes", "at least one message of message_bytes = 1024"),
         ({"message_bytes": 200_000}, "batch_bytes", "at least one message"),
         ({"arrivals": "burst"}, "arrivals", "'constant' or 'poisson'"),
@@ -69,3 +78,16 @@ def test_all_problems_are_listed_at_once() -> None:
     with pytest.raises(InvalidInput) as raised:
         made(rate_per_s=-1, in_flight=0)
     assert len(str(raised.value).splitlines()) == 2
+
+
+def test_what_is_planned_for_where_the_rate_is_only_a_bound() -> None:
+    """An open loop sends its rate; else it is what the file expects, or a small part of the bound."""
+    assert made().planned_rate_per_s == 2000
+    assert made(pacing="search", expected_rate_per_s=700).planned_rate_per_s == 700
+    assert made(pacing="closed-loop", rate_per_s=3200).planned_rate_per_s == 100
+
+
+def test_how_long_a_backlog_takes_to_build() -> None:
+    """At the offered rate, counted in messages of this size."""
+    assert made(backlog={"size_bytes": 2000 * 1024 * 30}).build_s == 30
+    assert made().build_s == 0

@@ -62,7 +62,7 @@ def recording_cost(messages: int, folder: Path) -> Recording:
     book = ProducedBook(0, clock.anchor_ns, folder, files.append)
     schedule = Schedule(1_000_000, 1, "constant", 0, messages * SECOND_NS // 1_000_000, seed=1)
     start_ns = clock.now_ns()
-    book.begin(schedule.phases(start_ns))
+    book.begin(lambda: schedule.phases(start_ns))
     began_s = time.process_time()
     for first, intended_ns in chunks_of(schedule, 0, start_ns):
         block = book.open(first, intended_ns)
@@ -93,7 +93,7 @@ def memory_over(minutes: float, rate_per_s: int, client: Host, pythons: Mapping[
 
     watcher = threading.Thread(target=watch)
     with null_broker(client, pythons[client.name]) as service_url:
-        spec = LoadSpec(workload, NULL_MODULE, service_url, client_settings={}, topic="memory", seed=1)
+        spec = LoadSpec(workload, NULL_MODULE, service_url, client_settings={}, topics=("memory",), seed=1)
         watcher.start()
         try:
             result = run_load(spec, [client], pythons)

@@ -1,0 +1,91 @@
+"""The jobs of one load's workers, from its workload: who sends and reads which topic, who is held back. Pure; it starts nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from bench.clients.client import ClientSpec
+from bench.load.job import Job
+from bench.schedule import Schedule
+
+if TYPE_CHECKING:
+    from bench.load.driver import LoadSpec
+
+CATCH_UP = "catch-up"  # how the subscriptions of a backlog are called
+
+
+def jobs_of(spec: LoadSpec, schedule: Schedule, run: int) -> list[Job]:
+    """Consumers first: they take longer to be ready. Workers are spread evenly over the topics."""
+    workload, backlog = spec.workload, spec.workload.backlog
+    jobs = list(_consumers(spec, schedule, run, "consumer", workload.consumers, "subscription", workload.subscriptions))
+    if backlog is not None:
+        late = _consumers(spec, schedule, run, CATCH_UP, backlog.consumers, CATCH_UP, backlog.subscriptions)
+        jobs += [dataclasses.replace(job, index=workload.consumers + at, held_back=True) for at, job in enumerate(late)]
+    for index in range(workload.producers):
+        job = _job(spec, schedule, run, index % len(spec.topics), members=1)
+        jobs.append(
+            dataclasses.replace(
+                job,
+                worker=f"producer-{index}",
+                index=index,
+                probe_topic=spec.probe_topic,
+                closed_loop=workload.pacing == "closed-loop",
+            )
+        )
+    return jobs
+
+
+def _consumers(
+    spec: LoadSpec, schedule: Schedule, run: int, name: str, count: int, subscription: str, subscriptions: int
+) -> Iterator[Job]:
+    topics = len(spec.topics)
+    for index in range(count):
+        topic = index // subscriptions % topics
+        job = _job(spec, schedule, run, topic, members=count // (subscriptions * topics))
+        yield dataclasses.replace(
+            job,
+            worker=f"{name}-{index}",
+            role="consumer",
+            index=index,
+            subscription=f"{subscription}-{index % subscriptions}",
+        )
+
+
+def _job(spec: LoadSpec, schedule: Schedule, run: int, topic: int, *, members: int) -> Job:
+    workload, limits = spec.workload, spec.limits
+    client = ClientSpec(
+        module=spec.client_module,
+        service_url=spec.service_url,
+        topic=spec.topics[topic],
+        settings=dict(spec.client_settings),
+        partitions=workload.partitions,
+        partitioning=workload.partitioning,
+        batch_delay_ms=workload.batch_delay_ms,
+        batch_bytes=workload.batch_bytes,
+        in_flight=workload.in_flight,
+        message_bytes=workload.message_bytes,
+        delivery_timeout_s=limits.delivery_timeout_s,
+        connect_timeout_s=limits.connect_timeout_s,
+        batching=workload.batching,
+        keys=workload.keys,
+        compression=workload.compression,
+        members=members,
+        seed=spec.seed,
+    )
+    return Job(
+        worker="",
+        role="producer",
+        index=0,
+        subscription=None,
+        run=run,
+        client=client,
+        schedule=schedule,
+        compressible_share=workload.compressible_share,
+        drain_s=workload.drain_s,
+        start_timeout_s=limits.ready_s + limits.lead_s + 30,
+        probe_topic=None,
+        output_dir="",
+        first_partition=topic * workload.partitions,
+    )
