@@ -6,7 +6,8 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 
 class Control:
@@ -55,6 +56,19 @@ class Control:
             self.abort(f"no start within {timeout_s:g} s")
         return None if self.abort_reason is not None else self.start_ns
 
+    def obey(self, order: Mapping[str, Any]) -> None:
+        """Takes one order; one that it doesn't know is an abort."""
+        if "start_ns" in order:
+            self.start(int(order["start_ns"]))
+        elif "drained_ns" in order:
+            self.drained(int(order["drained_ns"]), int(order["end_ns"]))
+        elif "abort" in order:
+            self.abort(str(order["abort"]))
+        elif "stop" in order:
+            self.stop()
+        else:
+            self.abort(f"an unknown order: {dict(order)}")
+
     def follow(self, lines: Iterable[str]) -> None:
         """Takes orders line by line until they end; the end means that whoever gave them is gone."""
         for line in lines:
@@ -63,14 +77,5 @@ class Control:
             except ValueError:
                 self.abort(f"not an order: {line[:200]!r}")
                 return
-            if "start_ns" in order:
-                self.start(int(order["start_ns"]))
-            elif "drained_ns" in order:
-                self.drained(int(order["drained_ns"]), int(order["end_ns"]))
-            elif "abort" in order:
-                self.abort(str(order["abort"]))
-            elif "stop" in order:
-                self.stop()
-            else:
-                self.abort(f"an unknown order: {line[:200]!r}")
+            self.obey(order)
         self.abort("the orders have ended: whoever gave them is gone")

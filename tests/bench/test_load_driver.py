@@ -3,133 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from bench.clients.fake import Behaviour, FakeBroker
 from bench.load.abort import Abort
-from bench.load.control import Control
-from bench.load.driver import Limits, LoadResult, LoadSpec, collect_records, run_load
-from bench.load.job import event, job_of
-from bench.load.work import work
+from bench.load.driver import Limits, LoadSpec, collect_records
 from bench.workload import Workload
-from provisioning.errors import CommandFailed, CommandTimedOut, Completed, HostUnreachable
-from provisioning.host import Host, RemoteProcess
-from provisioning.inventory import HostRecord, SshAddress
+from provisioning.errors import CommandFailed, Completed, HostUnreachable
+from tests.bench.thread_host import ThreadHost, ThreadProcess, load, rows_of
 
 TOPIC = "t"
-Sabotage = Callable[["ThreadProcess", str], str | None]
-
-
-class ThreadProcess:
-    """A RemoteProcess whose worker is a thread of this process. `sabotage` sees each line and may change, drop or end it."""
-
-    def __init__(self, host: str, sabotage: Sabotage) -> None:
-        self.host = host
-        self.control = Control()
-        self.output: SimpleQueue[str | Exception | None] = SimpleQueue()
-        self.ended = threading.Event()
-        self.succeeded = False
-        self.orders: list[str] = []
-        self._sabotage = sabotage
-        self._thread: threading.Thread | None = None
-
-    def send_line(self, line: str) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, args=(line,), daemon=True)
-            self._thread.start()
-            return
-        self.orders.append(line)
-        _obey(self.control, line)
-
-    def _work(self, line: str) -> None:
-        def emit(name: str, fields: Any) -> None:
-            changed = self._sabotage(self, event(name, fields))
-            if changed is not None:
-                self.output.put(changed)
-
-        self.succeeded = work(job_of(line), self.control, emit)
-        self.ended.set()
-        self.output.put(None)
-
-    def lines(self) -> Iterator[str]:
-        while (line := self.output.get()) is not None:
-            if isinstance(line, Exception):
-                raise line
-            yield line
-
-    def wait(self, *, timeout_s: float) -> Completed:
-        if not self.ended.wait(timeout_s):
-            raise CommandTimedOut(self.host, "worker", timeout_s)
-        return Completed("worker", "", "", 0 if self.succeeded else 1)
-
-    def close(self) -> None:
-        self.control.abort("closed")
-
-
-def _obey(control: Control, line: str) -> None:
-    order = json.loads(line)
-    if "start_ns" in order:
-        control.start(order["start_ns"])
-    elif "stop" in order:
-        control.stop()
-    else:
-        control.abort(order["abort"])
-
-
-class ThreadHost:
-    """A client host whose processes are threads and whose files are this machine's, below `record.root`."""
-
-    def __init__(self, name: str, root: Path, sabotage: Sabotage = lambda _process, line: line) -> None:
-        ssh = SshAddress("127.0.0.1", 22, "nobody", "")
-        self.record = HostRecord(name, "client", ssh, "127.0.0.1", str(root / name), (), "i", "t", 1)
-        self.processes: list[ThreadProcess] = []
-        self.asked: list[str] = []
-        self.answer: Exception | None = None
-        self._sabotage = sabotage
-
-    @property
-    def name(self) -> str:
-        return self.record.name
-
-    def run(
-        self, command: str, *, timeout_s: float = 60.0, check: bool = True, stdin: bytes | None = None
-    ) -> Completed:
-        del timeout_s, check, stdin
-        self.asked.append(command)
-        if self.answer is not None:
-            raise self.answer
-        return Completed(command, "", "", 0)
-
-    def spawn(self, command: str) -> RemoteProcess:
-        assert command == "exec python3 -m bench.load.worker"
-        self.processes.append(ThreadProcess(self.name, self._sabotage))
-        return self.processes[-1]
-
-    def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
-        raise AssertionError(f"unexpected put of {path}: {content!r}, {mode}")
-
-    def push(self, source: Path, path: str, *, mode: int = 0o644) -> None:
-        raise AssertionError(f"unexpected push of {source} to {path}, {mode}")
-
-    def get(self, path: str) -> bytes:
-        return Path(path).read_bytes()
-
-    def fetch(self, path: str, target: Path) -> None:
-        target.write_bytes(Path(path).read_bytes())
-
-    def close(self) -> None:
-        return None
-
-
 LIMITS = Limits(ready_s=10, lead_s=0.1, nothing_acknowledged_s=1.5, silence_s=3.0, quiet_s=0.4, ending_s=5)
 WORKLOAD = Workload(
     name="test", rate_per_s=400, message_bytes=64, measure_s=1.5, partitions=3, producers=2, consumers=2,
@@ -142,21 +29,6 @@ def spec_of(broker: FakeBroker, limits: Limits = LIMITS, **changes: Any) -> Load
     """A load of two seconds on the broker in memory."""
     workload = dataclasses.replace(WORKLOAD, **changes)
     return LoadSpec(workload, "bench.clients.fake", broker.service_url, {}, (TOPIC,), seed=1, limits=limits)
-
-
-def load(spec: LoadSpec, hosts: list[ThreadHost], **options: Any) -> LoadResult:
-    """Runs it."""
-    typed: list[Host] = [*hosts]
-    return run_load(spec, typed, {host.name: "python3" for host in hosts}, **options)
-
-
-def rows_of(result: LoadResult, hosts: list[ThreadHost], folder: Path, kind: str) -> list[dict[str, Any]]:
-    """All rows of one kind, collected, in the order of the files."""
-    collect_records(result, [*hosts], folder)
-    rows = [row for file in sorted((folder / kind).iterdir()) for row in pq.read_table(file).to_pylist()]
-    counted = result.produced_rows if kind == "produced" else result.consumed_rows
-    assert len(rows) == counted
-    return rows
 
 
 @pytest.fixture(autouse=True)
