@@ -11,8 +11,10 @@ from typing import Any
 
 from bench.campaign import Campaign, TrialSpec
 from bench.host_watch import HostWatch
+from bench.load.abort import Abort
 from bench.load.collect import Collector, Fetch
 from bench.load.driver import RECORDS, LoadResult, LoadSpec, run_load
+from bench.load.search import find_highest
 from bench.profile import Profile
 from bench.progress import Reporter, Step
 from bench.systems import SYSTEMS
@@ -163,12 +165,29 @@ def _load(
         seed=campaign.seed + spec.block,
     )
     with HostWatch(bench.hosts, full_disk_bytes=bench.profile.full_disk_bytes) as watch:
-        result = run_load(
-            load, bench.with_role("client"), bench.pythons, on_progress=log.reporter.detail, watch=watch.found
-        )
+        result = _generate(load, bench, log, watch.found)
+    if result.caught_up is not None:
+        log.observations["caught_up"] = result.caught_up
     if result.abort is not None:
         log.end(**result.abort)
     return result
+
+
+def _generate(load: LoadSpec, bench: Bench, log: TrialLog, watch: Callable[[], Abort | None]) -> LoadResult:
+    """Runs the load; a search's steps go before the run that is kept."""
+    clients, say = bench.with_role("client"), log.reporter.detail
+
+    def run(one: LoadSpec) -> LoadResult:
+        return run_load(one, clients, bench.pythons, on_progress=say, watch=watch)
+
+    def discard(_step: LoadResult) -> None:
+        on_all("clearing a step's records", clients, _clear_records)
+
+    if load.workload.pacing != "search":
+        return run(load)
+    found = find_highest(load, run, discard, say)
+    log.observations["search"] = found.to_json()
+    return found.load
 
 
 def _clear_records(host: Host) -> None:

@@ -50,7 +50,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class LoadSpec:
-    """One load. `probe_topic`, where the deployment made one, gets one message per producer before any is measured."""
+    """One load. `probe_topic`, where the deployment made one, gets one message per producer before any is measured.
+
+    `sampled`: keep what the workers count while it runs.
+    """
 
     workload: Workload
     client_module: str
@@ -59,6 +62,7 @@ class LoadSpec:
     topics: tuple[str, ...]
     seed: int
     probe_topic: str | None = None
+    sampled: bool = False
     limits: Limits = field(default_factory=Limits)
 
 
@@ -66,7 +70,8 @@ class LoadSpec:
 class LoadResult:
     """What came of a load. The record files stay on the client hosts, under `directory` of each root, until collected.
 
-    `caught_up`: whether a backlog was read in time; None = there was none, or the run ended before.
+    `samples`: only of a load that asked for them. `caught_up`: whether a backlog was read in time; None = there was none, or
+    the run ended before. `unread`: acknowledged and not received at the end, of the subscription that is furthest behind.
     """
 
     directory: str
@@ -75,6 +80,7 @@ class LoadResult:
     files: tuple[RecordFile, ...]
     samples: tuple[Sample, ...]
     caught_up: bool | None
+    unread: int
     first_acknowledgement_ms: float | None
     abort: Mapping[str, Any] | None
 
@@ -127,6 +133,7 @@ def run_load(
         files=tuple(file for worker in fleet.workers for file in worker.files),
         samples=tuple(run_of_fleet.sampling.samples),
         caught_up=run_of_fleet.drained.caught_up if run_of_fleet.drained is not None else None,
+        unread=run_of_fleet.unread(),
         first_acknowledgement_ms=first_acknowledgement_ms(fleet),
         abort=abort.to_json() if abort is not None else None,
     )
@@ -183,6 +190,11 @@ class _Run:
             return self._schedule.phases(self._start_ns)
         return self._schedule.phases(self._start_ns, self.drained.drained_ns, self.drained.end_ns)
 
+    def unread(self) -> int:
+        """Acknowledged and not received."""
+        acked = sum(worker.count("acked") for worker in self._fleet.of_role("producer"))
+        return max(0, acked - min(received_by_subscription(self._fleet).values(), default=acked))
+
     def _now_ns(self) -> int:
         """Since the epoch, by the workers' clock."""
         return self._offset_ns + time.monotonic_ns()
@@ -214,7 +226,6 @@ class _Run:
             abort = self._step() or watch.check(self._fleet)
             if abort is not None:
                 return abort
-            self.sampling.take(self._fleet, (self._now_ns() - start_ns) / SECOND_NS)
             if backlog is not None and self.drained is None:
                 self._look_at(backlog)
         return watch.check_end(self._fleet, self._load_ends_s)
@@ -246,6 +257,8 @@ class _Run:
     def _step(self) -> Abort | None:
         """Takes in what a worker says, shows the progress, and applies the rules about workers."""
         worker = self._fleet.next(_TICK_S)
+        if self._spec.sampled and self._start_ns is not None:
+            self.sampling.take(worker, self._start_ns)
         abort = (of_worker(worker) if worker is not None else None) or self._watch()
         if abort is not None:
             return abort

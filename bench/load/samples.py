@@ -1,51 +1,56 @@
-"""A load second by second, as the workers' progress tells it: enough to see whether a rate is sustained, not what it costs."""
+"""A load as its workers tell it while it runs, each with the time at which it counted: enough to see whether a rate is
+sustained. What it costs is worked out from the records alone."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections import defaultdict
+from dataclasses import dataclass
 
-from bench.load.fleet import Fleet
+from bench.load.fleet import Fleet, Worker
+from bench.schedule import SECOND_NS
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Totals at `at_s` after the start instant. `received`: of the subscription that is furthest behind; `lag_ns`: of the
-    producer whose next message is latest."""
+    """One worker's totals at `at_s` after the start instant; `lag_ns`: how late its next message is."""
 
+    worker: str
+    role: str
+    subscription: str | None
     at_s: float
-    sent: int
-    acked: int
-    errors: int
-    received: int
+    messages: int  # acknowledged by a producer's brokers, received by a consumer
     lag_ns: int
-
-    def to_json(self) -> dict[str, Any]:
-        """As an observation."""
-        return asdict(self)
 
 
 class Sampling:
-    """Takes a sample a second."""
+    """Keeps every progress of every worker. For short runs: what it keeps grows with the time."""
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
+        self._seen_ns: dict[str, int] = defaultdict(int)
 
-    def take(self, fleet: Fleet, at_s: float) -> None:
-        """To be called often; `at_s` is the time since the start instant."""
-        if at_s < (self.samples[-1].at_s + 1.0 if self.samples else 0.0):
+    def take(self, worker: Worker | None, start_ns: int) -> None:
+        """To be called after each event; `start_ns` is the start instant (epoch, the workers' clock)."""
+        at_ns = int(worker.latest.get("at_ns") or 0) if worker is not None else 0
+        if worker is None or at_ns <= self._seen_ns[worker.job.worker]:
             return
-        producers = fleet.of_role("producer")
-        sent, acked, errors = (sum(worker.count(name) for worker in producers) for name in ("sent", "acked", "errors"))
-        received = min(received_by_subscription(fleet).values(), default=acked)
-        lag_ns = max((worker.count("lag_ns") for worker in producers), default=0)
-        self.samples.append(Sample(round(at_s, 3), sent, acked, errors, received, lag_ns))
+        self._seen_ns[worker.job.worker] = at_ns
+        counted = "acked" if worker.job.role == "producer" else "received"
+        self.samples.append(
+            Sample(
+                worker=worker.job.worker,
+                role=worker.job.role,
+                subscription=worker.job.subscription,
+                at_s=(at_ns - start_ns) / SECOND_NS,
+                messages=worker.count(counted),
+                lag_ns=worker.count("lag_ns"),
+            )
+        )
 
 
 def received_by_subscription(fleet: Fleet) -> dict[str, int]:
     """What each subscription has received so far, over all its consumers."""
-    received: dict[str, int] = {}
+    received: dict[str, int] = defaultdict(int)
     for worker in fleet.of_role("consumer"):
-        name = worker.job.subscription or ""
-        received[name] = received.get(name, 0) + worker.count("received")
+        received[worker.job.subscription or ""] += worker.count("received")
     return received

@@ -99,6 +99,7 @@ def _produce(job: Job, module: ClientModule, control: Control, emit: Emit, heart
 
     def counts() -> dict[str, Any]:
         return {
+            "at_ns": clock.now_ns(),
             "sent": handover.sent,
             "acked": book.acked,
             "errors": book.failures,
@@ -148,7 +149,12 @@ def _consume(job: Job, module: ClientModule, control: Control, emit: Emit, heart
             book.write(waiting.get())
 
     def counts() -> dict[str, Any]:
-        return {"received": book.received, "foreign": book.foreign, "errors": sum(client.errors().values())}
+        return {
+            "at_ns": clock.now_ns(),
+            "received": book.received,
+            "foreign": book.foreign,
+            "errors": sum(client.errors().values()),
+        }
 
     with _Background(write_waiting, counts, emit, heartbeat):
         if job.held_back:

@@ -12,6 +12,7 @@ import pytest
 from bench.clients.fake import Behaviour, FakeBroker
 from bench.load.control import Control
 from bench.load.driver import Limits, LoadSpec
+from bench.load.sustained import judge
 from bench.schedule import SECOND_NS
 from bench.workload import Backlog, Workload
 from tests.bench.thread_host import ThreadHost, load, rows_of
@@ -139,13 +140,15 @@ def test_nobody_needs_to_read(clients: list[ThreadHost]) -> None:
     assert (result.produced_rows, result.consumed_rows) == (600, 0)
 
 
-def test_a_load_leaves_a_sample_a_second(clients: list[ThreadHost]) -> None:
-    """Totals that only grow, up to what came of it."""
+def test_a_load_that_asks_for_it_keeps_what_its_workers_count(clients: list[ThreadHost]) -> None:
+    """Of each worker, with the time at which it counted: the rate between two samples is exact."""
     with FakeBroker([TOPIC]) as broker:
-        result = load(spec_of(broker, measure_s=2.5), clients)
-    assert 3 <= len(result.samples) <= 5
-    assert [sample.acked for sample in result.samples] == sorted(sample.acked for sample in result.samples)
-    assert result.samples[-1].acked <= 1200
+        result = load(dataclasses.replace(spec_of(broker, measure_s=2.5), sampled=True), clients)
+        silent = load(spec_of(broker), clients)
+    judged = judge(result.samples, 400, from_s=0.5, to_s=3.0, errors=result.unread)
+    assert judged.sustained, judged
+    assert judged.acked_per_s == pytest.approx(400, rel=0.02)
+    assert not silent.samples
 
 
 def test_an_end_that_is_told_too_late_is_no_end() -> None:

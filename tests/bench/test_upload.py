@@ -65,7 +65,7 @@ def result(**sizes: int) -> LoadResult:
     files = tuple(
         RecordFile("client-1", name, rows=1, bytes=sizes.get(name, len(content))) for name, content in FILES.items()
     )
-    return LoadResult(RUN, (), (), files, (), None, None, None)
+    return LoadResult(RUN, (), (), files, (), None, 0, None, None)
 
 
 def upload_to(cloud: Cloud, bucket: str = BUCKET) -> tuple[Upload, list[str]]:

@@ -1,0 +1,157 @@
+"""Maximum throughput: the highest rate that a system sustains, found by bracketing, then confirmed by a run of full length.
+
+1. double the rate from where the search begins until a step isn't sustained (halve it, if the first one isn't)
+2. halve the bracket, by ratio, until it is narrow
+3. run the highest sustained rate at full length; if it isn't sustained there, a little less, some times
+
+A step that fails is tried once more before it counts: a hiccup of a busy machine is no limit of a system. Every step is recorded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bench.load.driver import LoadResult, LoadSpec
+from bench.load.sustained import Judgement, judge
+from bench.workload import Workload
+
+NARROW = 1.05
+LESS = 0.95
+MOST_CONFIRMATIONS = 4
+SHORTEST_STEP_S, LONGEST_STEP_S = 5.0, 30.0
+STEP_SHARE = 6  # a step lasts a sixth of the confirmation
+STEP_WARMUP_S = 2.0
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One run of a search."""
+
+    kind: Literal["step", "confirmation"]
+    rate_per_s: int
+    seconds: float
+    judgement: Judgement
+
+    def to_json(self) -> dict[str, Any]:
+        """As trial.json carries it."""
+        return {"kind": self.kind, "rate_per_s": self.rate_per_s, "seconds": self.seconds, **self.judgement.to_json()}
+
+
+@dataclass(frozen=True)
+class Found:
+    """`load` is the last confirmation's: the trial's records. `rate_per_s`: the confirmed one; None = none was sustained."""
+
+    load: LoadResult
+    rate_per_s: int | None
+    attempts: tuple[Attempt, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As trial.json carries it."""
+        return {"rate_per_s": self.rate_per_s, "attempts": [attempt.to_json() for attempt in self.attempts]}
+
+
+class _Aborted(Exception):
+    def __init__(self, load: LoadResult) -> None:
+        self.load = load
+
+
+def find_highest(
+    spec: LoadSpec,
+    run: Callable[[LoadSpec], LoadResult],
+    discard: Callable[[LoadResult], None],
+    on_progress: Callable[[str], None] = lambda _text: None,
+) -> Found:
+    """Searches up to `spec.workload.rate_per_s`. `run` runs one load; `discard` removes the records of one that isn't kept.
+
+    A load that a live rule aborts ends the search, and is what it comes to.
+    """
+    workload = spec.workload
+    attempts: list[Attempt] = []
+
+    def attempt(kind: Literal["step", "confirmation"], rate_per_s: int) -> tuple[LoadResult, bool]:
+        on_progress(f"search: {kind} at {rate_per_s:,} msg/s")
+        shape = _step_of(workload) if kind == "step" else workload
+        shape = dataclasses.replace(shape, pacing="open-loop", rate_per_s=rate_per_s, expected_rate_per_s=None)
+        load = run(dataclasses.replace(spec, workload=shape, sampled=True))
+        if load.abort is not None:
+            raise _Aborted(load)
+        judgement = judge(
+            load.samples,
+            rate_per_s,
+            from_s=shape.warmup_s,
+            to_s=shape.warmup_s + shape.measure_s,
+            errors=_missing(load),
+        )
+        attempts.append(Attempt(kind, rate_per_s, shape.measure_s, judgement))
+        return load, judgement.sustained
+
+    def sustains(rate_per_s: int) -> bool:
+        for _ in range(2):
+            load, sustained = attempt("step", rate_per_s)
+            discard(load)
+            if sustained:
+                return True
+        return False
+
+    try:
+        rate_per_s = bracket(sustains, workload.planned_rate_per_s, workload.producers, workload.rate_per_s)
+        return _confirmed(rate_per_s or workload.producers, workload.producers, attempt, discard, attempts)
+    except _Aborted as aborted:
+        return Found(aborted.load, None, tuple(attempts))
+
+
+def bracket(sustains: Callable[[int], bool], begin: int, least: int, most: int) -> int | None:
+    """The highest rate from `least` to `most` that is sustained, to within NARROW; None when not even `least` is."""
+    low: int | None = None
+    high: int | None = None
+    rate = max(least, min(begin, most))
+    while True:
+        if sustains(rate):
+            low = rate
+            if rate == most:
+                return low
+        else:
+            high = rate
+            if rate == least:
+                return None
+        if low is None:
+            rate = max(least, rate // 2)
+        elif high is None:
+            rate = min(most, rate * 2)
+        elif high <= low * NARROW or high - low <= 1:
+            return low
+        else:
+            rate = round(math.sqrt(low * high))
+
+
+def _confirmed(
+    rate_per_s: int,
+    least: int,
+    attempt: Callable[[Literal["confirmation"], int], tuple[LoadResult, bool]],
+    discard: Callable[[LoadResult], None],
+    attempts: list[Attempt],
+) -> Found:
+    for left in reversed(range(MOST_CONFIRMATIONS)):
+        load, sustained = attempt("confirmation", rate_per_s)
+        if sustained:
+            return Found(load, rate_per_s, tuple(attempts))
+        if left and rate_per_s > least:
+            discard(load)
+            rate_per_s = max(least, round(rate_per_s * LESS))
+    return Found(load, None, tuple(attempts))
+
+
+def _step_of(workload: Workload) -> Workload:
+    """The workload for as long as a step lasts."""
+    measure_s = min(max(workload.measure_s / STEP_SHARE, SHORTEST_STEP_S), LONGEST_STEP_S)
+    return dataclasses.replace(workload, warmup_s=STEP_WARMUP_S, measure_s=measure_s)
+
+
+def _missing(load: LoadResult) -> int:
+    """Messages given up by a producer, or acknowledged and not received when it was over."""
+    errors = sum(int(worker["errors"] or 0) for worker in load.workers if worker["role"] == "producer")
+    return errors + load.unread

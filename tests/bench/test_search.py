@@ -1,0 +1,156 @@
+"""The search for the highest sustained rate: what it tries, what it believes, what it keeps."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable
+
+import pytest
+
+from bench.load.driver import LoadResult, LoadSpec
+from bench.load.samples import Sample
+from bench.load.search import NARROW, bracket, find_highest
+from bench.load.sustained import judge
+from bench.workload import Workload
+
+WORKLOAD = Workload(
+    name="max", rate_per_s=1_000_000, message_bytes=1024, measure_s=60, pacing="search", expected_rate_per_s=10_000
+)
+SPEC = LoadSpec(WORKLOAD, "", "", {}, ("t",), seed=1)
+
+
+def samples_of(rate_per_s: float, seconds: float, *, lag_ms: float = 0.0, received: float = 1.0) -> tuple[Sample, ...]:
+    """One producer and one consumer that count every second, the consumer half a second later."""
+    return tuple(
+        Sample(name, role, subscription, at + shift, round(rate_per_s * share * (at + shift)), lag_ns)
+        for at in range(int(seconds) + 1)
+        for name, role, subscription, shift, share, lag_ns in (
+            ("producer-0", "producer", None, 0.0, 1.0, round(lag_ms * 1e6)),
+            ("consumer-0", "consumer", "subscription-0", 0.5, received, 0),
+        )
+    )
+
+
+def loaded(spec: LoadSpec, achieved_per_s: float, **changes: object) -> LoadResult:
+    """What a run comes to in which the system achieves so much."""
+    workload = spec.workload
+    samples = samples_of(achieved_per_s, workload.warmup_s + workload.measure_s)
+    result = LoadResult(f"run-{workload.rate_per_s}", (), (), (), samples, None, 0, None, None)
+    return dataclasses.replace(result, **changes)  # type: ignore[arg-type]
+
+
+def system(limit_per_s: float) -> Callable[[LoadSpec], LoadResult]:
+    """A system that acknowledges what it is offered, up to its limit."""
+    return lambda spec: loaded(spec, min(spec.workload.rate_per_s, limit_per_s))
+
+
+@pytest.mark.parametrize("limit", [1, 7, 999, 10_000, 123_456, 999_999, 1_000_000])
+@pytest.mark.parametrize("begin", [1, 10_000, 1_000_000])
+def test_the_bracket_closes_on_the_limit(limit: int, begin: int) -> None:
+    """Whatever it begins with, it ends at a sustained rate, near one that isn't; and in few steps."""
+    tried: list[int] = []
+
+    def sustains(rate: int) -> bool:
+        tried.append(rate)
+        return rate <= limit
+
+    found = bracket(sustains, begin, 1, 1_000_000)
+    assert found is not None
+    assert found <= limit
+    assert limit <= max(found * NARROW, found + 1)
+    assert len(tried) <= 28
+
+
+def test_nothing_sustained_is_nothing_found() -> None:
+    """Not even one message a second."""
+    assert bracket(lambda _rate: False, 1000, 1, 5000) is None
+
+
+def test_the_found_rate_is_confirmed_at_full_length() -> None:
+    """The records kept are those of the confirmation; every other run's are discarded; all of it is recorded."""
+    discarded: list[str] = []
+    found = find_highest(SPEC, system(77_000), lambda load: discarded.append(load.directory))
+    assert found.rate_per_s is not None
+    assert 77_000 / NARROW <= found.rate_per_s <= 77_000 * 1.005
+    assert found.attempts[-1].kind == "confirmation"
+    assert found.attempts[-1].seconds == 60
+    assert {attempt.seconds for attempt in found.attempts[:-1]} == {10}
+    assert len(discarded) == len(found.attempts) - 1
+    assert found.load.directory == f"run-{found.rate_per_s}"
+    assert next(attempt["rate_per_s"] for attempt in found.to_json()["attempts"]) == 10_000
+
+
+def test_a_hiccup_is_no_limit() -> None:
+    """A step that fails once and then holds is sustained: one try in four fails for no reason of the system's."""
+    chance = random.Random(3)
+
+    def run(spec: LoadSpec) -> LoadResult:
+        achieved = min(spec.workload.rate_per_s, 80_000)
+        hiccup = spec.workload.measure_s < 60 and chance.random() < 0.1
+        return loaded(spec, achieved * (0.9 if hiccup else 1))
+
+    found = find_highest(SPEC, run, lambda _load: None)
+    assert found.rate_per_s is not None
+    assert found.rate_per_s >= 80_000 / NARROW
+
+
+def test_a_rate_that_does_not_last_is_lowered() -> None:
+    """Steps of ten seconds sustain more than a minute does: the confirmation goes down until it holds."""
+    found = find_highest(
+        SPEC, lambda spec: system(50_000 if spec.workload.measure_s < 60 else 46_000)(spec), lambda _load: None
+    )
+    kinds = [
+        (attempt.kind, attempt.judgement.sustained) for attempt in found.attempts if attempt.kind == "confirmation"
+    ]
+    assert kinds[0] == ("confirmation", False)
+    assert kinds[-1] == ("confirmation", True)
+    assert found.rate_per_s is not None
+    assert found.rate_per_s <= 46_000 * 1.005
+
+
+def test_a_rate_that_never_lasts_is_not_found_but_its_last_run_kept() -> None:
+    """The system's outcome, with records to show for it."""
+    found = find_highest(
+        SPEC, lambda spec: system(50_000 if spec.workload.measure_s < 60 else 1_000)(spec), lambda _load: None
+    )
+    assert found.rate_per_s is None
+    assert found.load.samples
+    assert len([attempt for attempt in found.attempts if attempt.kind == "confirmation"]) == 4
+
+
+def test_an_abort_ends_the_search() -> None:
+    """A system that stopped answering isn't asked for less."""
+    abort = {"rule": "nothing-acknowledged", "axis": "outcome", "reason": "", "host": None}
+
+    def run(spec: LoadSpec) -> LoadResult:
+        return loaded(spec, 1e9, abort=abort if spec.workload.rate_per_s > 30_000 else None)
+
+    found = find_highest(SPEC, run, lambda _load: None)
+    assert found.load.abort == abort
+    assert found.rate_per_s is None
+    assert [attempt.rate_per_s for attempt in found.attempts] == [10_000, 20_000]
+
+
+@pytest.mark.parametrize(
+    ("samples", "errors", "words"),
+    [
+        (samples_of(1000, 12), 0, ""),
+        (samples_of(990, 12), 0, "acknowledged 990 of 1,000"),
+        (samples_of(1000, 12, received=0.9), 0, "a backlog grows"),
+        (samples_of(1000, 12, lag_ms=200), 0, "200 ms late"),
+        (samples_of(1000, 12), 3, "3 messages were given up or lost"),
+        ((), 0, "acknowledged 0"),
+    ],
+)
+def test_what_is_sustained(samples: tuple[Sample, ...], errors: int, words: str) -> None:
+    """Acknowledged, received, on time, complete: each of them can fail a rate, and nothing counted is no success."""
+    judged = judge(samples, 1000, from_s=2, to_s=12, errors=errors)
+    assert judged.sustained == (not words)
+    assert words in judged.reason
+
+
+def test_one_late_second_is_no_lag_that_grows() -> None:
+    """Late once in the middle, on time at the end."""
+    late = [dataclasses.replace(s, lag_ns=900_000_000) if s.at_s == 11 else s for s in samples_of(1000, 12)]
+    assert judge(late, 1000, from_s=2, to_s=12, errors=0).sustained
