@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.errors import AnalysisError
-from analysis.schema import MEASURE, SCHEMA_VERSION
+from analysis.schema import DRAIN, MEASURE, SCHEMA_VERSION
 from analysis.storage import Storage
 
 NANOSECONDS = 1_000_000_000
@@ -56,7 +56,23 @@ class Trial:
         starts = [int(phase["start_ns"]) for phase in self.document["phases"]]
         return min(starts, default=None)
 
-    def phase_ns(self, name: str = MEASURE) -> tuple[int, int] | None:
+    @property
+    def measured_phase(self) -> str:
+        """The phase that the trial's figures are of: of one with a backlog, the drain."""
+        return DRAIN if self.workload["backlog"] else MEASURE
+
+    @property
+    def subscriptions(self) -> int:
+        """How many subscriptions were to receive every message."""
+        backlog = self.workload["backlog"]
+        own = int(self.workload["subscriptions"]) if self.workload["consumers"] else 0
+        return own + (int(backlog["subscriptions"]) if backlog else 0)
+
+    def measured_ns(self) -> tuple[int, int] | None:
+        """Start and end of the measured phase, or None if the trial never reached it."""
+        return self.phase_ns(self.measured_phase)
+
+    def phase_ns(self, name: str) -> tuple[int, int] | None:
         """Start and end of a phase, or None if the trial never reached it."""
         for phase in self.document["phases"]:
             if phase["name"] == name:

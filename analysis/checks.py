@@ -27,6 +27,7 @@ RULES: Mapping[str, Rule] = {
     "rows-complete": validity_rules.rows_complete,
     "independent-count": validity_rules.independent_count,
     "offered-rate": outcome_rules.offered_rate,
+    "backlog-read": outcome_rules.backlog_read,
     "no-loss": outcome_rules.no_loss,
     "no-duplicates": outcome_rules.no_duplicates,
     "order": outcome_rules.order,

@@ -8,6 +8,7 @@ from typing import Any
 
 from analysis.audit import Delivery
 from analysis.campaign import Trial
+from analysis.catch_up import CatchUp
 from analysis.order import Ordering
 from analysis.percentiles import Percentile
 
@@ -61,6 +62,7 @@ class Evidence:
     orderings: tuple[Ordering, ...]
     machines: tuple[MachineUse, ...]
     daemons: tuple[DaemonUse, ...]
+    catch_ups: tuple[CatchUp, ...] = ()
 
     def percentile(self, metric: str, quantile_ppm: int) -> Percentile | None:
         """A percentile of a metric that belongs to no subscription, if it was computed."""

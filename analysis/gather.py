@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analysis.campaign import Campaign, Trial
+from analysis.catch_up import catch_ups
 from analysis.evidence import Counts, DaemonUse, Evidence, MachineUse
 from analysis.pipeline import Aggregates
-from analysis.schema import MEASURE
 from analysis.telemetry import CPU_MODES, MACHINE
+from analysis.timeline import ACKNOWLEDGED, RECEIVED
 
 
 def gather(campaign: Campaign, aggregates: Aggregates) -> list[Evidence]:
@@ -22,7 +23,7 @@ def gather(campaign: Campaign, aggregates: Aggregates) -> list[Evidence]:
             campaign,
             aggregates,
             trial,
-            counts=_counts(acknowledged[trial.name], received[trial.name], telemetry[trial.name]),
+            counts=_counts(trial, acknowledged[trial.name], received[trial.name], telemetry[trial.name]),
             telemetry=telemetry[trial.name],
         )
         for trial in campaign.trials
@@ -39,6 +40,7 @@ def _by_trial(rows: Sequence[Any]) -> defaultdict[str, list[Any]]:
 def _evidence(
     campaign: Campaign, aggregates: Aggregates, trial: Trial, *, counts: Counts, telemetry: Sequence[Any]
 ) -> Evidence:
+    seconds = [row for row in aggregates.throughput_seconds if row["trial"] == trial.name]
     return Evidence(
         trial=trial,
         block=campaign.block(trial.block),
@@ -48,10 +50,17 @@ def _evidence(
         orderings=tuple(found for found in aggregates.orderings if found.trial == trial.name),
         machines=tuple(_machines(telemetry)),
         daemons=tuple(_daemons(telemetry)),
+        catch_ups=tuple(
+            catch_ups(
+                trial,
+                [row for row in seconds if row["event"] == ACKNOWLEDGED],
+                [row for row in seconds if row["event"] == RECEIVED],
+            )
+        ),
     )
 
 
-def _counts(own: Sequence[Any], received: Sequence[Any], telemetry: Sequence[Any]) -> Counts:
+def _counts(trial: Trial, own: Sequence[Any], received: Sequence[Any], telemetry: Sequence[Any]) -> Counts:
     in_window: dict[str, int] = {}
     for row in received:
         in_window[row["subscription"]] = in_window.get(row["subscription"], 0) + row["received_in_window"]
@@ -60,7 +69,7 @@ def _counts(own: Sequence[Any], received: Sequence[Any], telemetry: Sequence[Any
         return sum(int(row[column]) for row in own)
 
     def measured(column: str) -> int:
-        return sum(int(row[column]) for row in own if row["phase"] == MEASURE)
+        return sum(int(row[column]) for row in own if row["phase"] == trial.measured_phase)
 
     return Counts(
         scheduled=total("scheduled"),

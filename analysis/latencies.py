@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from analysis.campaign import NANOSECONDS
+from analysis.campaign import NANOSECONDS, Trial
 from analysis.load import Records
+from analysis.schema import BUILD, TAIL
 
 RESPONSE = "response_latency"
 PUBLISH = "publish_latency"
 END_TO_END = "end_to_end_latency"
 SEND_DELAY = "send_delay"
+PUBLISH_OF_PHASE = {BUILD: "publish_latency_build", TAIL: "publish_latency_tail"}
 NO_SUBSCRIPTION = ""  # a producer's own times belong to no subscription; null keys don't join
 
 
@@ -76,6 +79,19 @@ def all_latencies(records: Records) -> list[Series]:
         Series(trial, END_TO_END, consumed_latencies(consumed)) for trial, consumed in records.consumed.of_trial.items()
     ]
     return of_producers + of_consumers
+
+
+def phase_latencies(records: Records, trials: Iterable[Trial]) -> list[Series]:
+    """Publish latency while a backlog was built and after it was read; what the drain was like are the trial's own figures."""
+    found = []
+    for trial in trials:
+        for phase, metric in PUBLISH_OF_PHASE.items():
+            bounds_ns, produced = trial.phase_ns(phase), records.produced.of_trial.get(trial.name)
+            if bounds_ns is not None and produced is not None:
+                bounded = dict(zip(("measure_start_ns", "measure_end_ns"), map(F.lit, bounds_ns), strict=True))
+                samples = produced_latencies(produced.withColumns(bounded))[PUBLISH]
+                found.append(Series(trial.name, metric, samples))
+    return found
 
 
 def in_measure_phase() -> Column:

@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 
 from analysis.campaign import Campaign, Trial
 from analysis.errors import AnalysisError
-from analysis.schema import MEASURE, PLACE_COLUMNS, RECORDS, SCHEMA_VERSION, TRIAL_COLUMNS
+from analysis.schema import PLACE_COLUMNS, RECORDS, SCHEMA_VERSION, TRIAL_COLUMNS
 from analysis.storage import Footer, Storage
 
 
@@ -77,7 +77,7 @@ def _load(spark: SparkSession, storage: Storage, campaign: Campaign, kind: str) 
 
 def _of(trial: Trial) -> list[Column]:
     """TRIAL_COLUMNS; they are literals, which Spark folds away."""
-    begin_ns, end_ns = trial.phase_ns(MEASURE) or (None, None)
+    begin_ns, end_ns = trial.measured_ns() or (None, None)
     return [
         F.lit(trial.name).alias("trial"),
         F.lit(trial.start_ns).cast("long").alias("start_ns"),

@@ -14,6 +14,11 @@ UNITS: Mapping[str, str] = {
     "publish_latency": "ms",
     "end_to_end_latency": "ms",
     "send_delay": "ms",
+    "publish_latency_build": "ms",
+    "publish_latency_tail": "ms",
+    "catch_up_time": "s",
+    "drain_rate": "msg/s",
+    "drain_rate_peak": "msg/s",
     "throughput_offered": "msg/s",
     "throughput_achieved": "msg/s",
     "throughput_received": "msg/s",
@@ -47,7 +52,7 @@ class Measurement:
 
 def measurements(evidence: Evidence) -> list[Measurement]:
     """All metrics of a trial that could be computed; what could not be is absent, never zero."""
-    parts = (_percentiles, _throughput, _deliveries, _machines, _clients)
+    parts = (_percentiles, _throughput, _catch_ups, _deliveries, _machines, _clients)
     return [measurement for part in parts for measurement in part(evidence)]
 
 
@@ -70,8 +75,25 @@ def _percentiles(evidence: Evidence) -> Iterator[Measurement]:
         yield Measurement(evidence.trial.name, name, UNITS[found.metric], found.value_ns / _NS_PER_MS, found.samples)
 
 
+def _catch_ups(evidence: Evidence) -> Iterator[Measurement]:
+    several = len(evidence.catch_ups) > 1
+    for found in evidence.catch_ups:
+        of_subscription = f"[{found.subscription}]" if several else ""
+        values = (
+            ("catch_up_time", found.caught_up_s),
+            ("drain_rate", found.mean_per_s),
+            ("drain_rate_peak", found.peak_per_s),
+        )
+        for name, value in values:
+            if value is not None:
+                unit = UNITS[name]
+                yield Measurement(
+                    evidence.trial.name, name + of_subscription, unit, float(value), found.backlog_messages
+                )
+
+
 def _throughput(evidence: Evidence) -> Iterator[Measurement]:
-    bounds = evidence.trial.phase_ns()
+    bounds = evidence.trial.measured_ns()
     if bounds is None or bounds[1] <= bounds[0]:
         return
     seconds, counts = (bounds[1] - bounds[0]) / _NS_PER_S, evidence.counts

@@ -12,8 +12,12 @@ Bounds = Mapping[str, Any]
 
 
 def offered_rate(evidence: Evidence, bounds: Bounds) -> Finding:
-    """Acknowledgements kept up with the schedule."""
-    counts = evidence.counts
+    """Acknowledgements kept up with the schedule; of a search, some rate was sustained."""
+    counts, pacing = evidence.counts, evidence.trial.workload["pacing"]
+    if pacing == "closed-loop":
+        return Finding(True, "A closed loop offers no rate of its own: it sends when the system lets it.")
+    if pacing == "search" and evidence.observation("search")["rate_per_s"] is None:
+        return Finding(False, "No rate was sustained at full length.", {"search": evidence.observation("search")})
     if not counts.scheduled_in_measure:
         raise Missing("The trial has no message in its measure phase.")
     share, bound = counts.acknowledged_in_window / counts.scheduled_in_measure, float(bounds["share"])
@@ -24,8 +28,26 @@ def offered_rate(evidence: Evidence, bounds: Bounds) -> Finding:
     return Finding(share >= bound, sentence, {"share": share, "bound": bound})
 
 
+def backlog_read(evidence: Evidence, _bounds: Bounds) -> Finding:
+    """The readers of a backlog caught up in the time there was."""
+    backlog = evidence.trial.workload["backlog"]
+    if not backlog:
+        return Finding(True, "The workload leaves no backlog.")
+    if not evidence.catch_ups:
+        raise Missing("Nothing of the backlog was received, or the trial ended before.")
+    behind = [found.subscription for found in evidence.catch_ups if found.caught_up_s is None]
+    if behind:
+        return Finding(
+            False, f"{', '.join(behind)} had not caught up after {backlog['catch_up_s']:g} s.", {"behind": behind}
+        )
+    slowest = max(found.caught_up_s or 0.0 for found in evidence.catch_ups)
+    return Finding(True, f"The backlog was read within {slowest:,.1f} s.", {"caught_up_s": slowest})
+
+
 def no_loss(evidence: Evidence, _bounds: Bounds) -> Finding:
     """Every acknowledged message reached every subscription."""
+    if not evidence.trial.subscriptions:
+        return Finding(True, "Nobody was asked to receive; what the broker stored is compared by independent-count.")
     lost = {delivery.subscription: delivery.lost for delivery in _deliveries(evidence)}
     examples = [name for delivery in evidence.deliveries for name in delivery.examples]
     total, acknowledged = sum(lost.values()), evidence.counts.acknowledged
@@ -52,6 +74,8 @@ def no_duplicates(evidence: Evidence, _bounds: Bounds) -> Finding:
 
 def order(evidence: Evidence, _bounds: Bounds) -> Finding:
     """Sequences ascend per subscription, producer and partition."""
+    if not evidence.trial.subscriptions:
+        return Finding(True, "Nobody was asked to receive, so there is no order to look at.")
     if not evidence.orderings:
         raise Missing("Nothing was received, so there is no order to look at.")
     steps = {ordering.subscription: ordering.steps_back for ordering in evidence.orderings}

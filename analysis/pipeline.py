@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from analysis.audit import Delivery, acknowledged_fingerprints, audit_delivery, received_fingerprints
 from analysis.campaign import Campaign
-from analysis.latencies import all_latencies
+from analysis.latencies import all_latencies, phase_latencies
 from analysis.load import Records
 from analysis.order import Ordering, merge_stretches, stretches
 from analysis.percentiles import CURVE_QUANTILES, TABLE_QUANTILES, Percentile, exact_percentiles
@@ -45,7 +45,7 @@ class Aggregates:
 def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progress: Progress) -> Aggregates:
     """Runs every step over all trials of the campaign."""
     produced, consumed, hosts = records.produced.together, records.consumed.together, records.hosts.together
-    latencies = all_latencies(records)
+    latencies = all_latencies(records) + phase_latencies(records, campaign.trials)
     progress("exact percentiles")
     percentiles = exact_percentiles(spark, latencies, TABLE_QUANTILES + CURVE_QUANTILES)
     progress("latency and throughput over time")
@@ -60,7 +60,7 @@ def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progres
         consumed,
         acknowledged=acknowledged,
         received=received,
-        subscription_counts={trial.name: int(trial.workload["subscriptions"]) for trial in campaign.trials},
+        subscription_counts={trial.name: trial.subscriptions for trial in campaign.trials},
     )
     progress("order")
     orderings = merge_stretches(records.consumed.placed().transform(stretches).collect())

@@ -8,6 +8,8 @@ SCHEMA_VERSION = 1
 PARQUET_SCHEMA_KEY = "samebox.schema"
 WARMUP = "warmup"
 MEASURE = "measure"
+# the phases of a trial with a backlog, beside the warm-up
+BUILD, DRAIN, TAIL = "build", "drain", "tail"
 
 PRODUCED = T.StructType(
     [

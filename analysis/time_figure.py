@@ -40,7 +40,8 @@ class TrialSeconds:
         self.lines: dict[tuple[str, str], Series] = defaultdict(dict)
         for row in aggregates.throughput_seconds:
             if row["trial"] == trial.name:
-                self.lines["messages/s", row["event"]][row["second"]] = float(row["messages"])
+                line = self.lines["messages/s", row["event"]]
+                line[row["second"]] = line.get(row["second"], 0.0) + float(row["messages"])
         for row in aggregates.latency_seconds:
             if row["trial"] == trial.name and row["metric"] == RESPONSE:
                 for name in ("p50", "p99", "max"):
@@ -102,7 +103,7 @@ def trial_drawing(seconds: TrialSeconds, limits_ms: tuple[float, float] | None) 
         for axes, panel in zip(panels[2:], cpu_panels, strict=False):
             _cpu(axes, seconds.panel(panel), panel.removeprefix("cpu % "))
         _disk(panels[-1], seconds.panel("disk MB"))
-        measure = trial.phase_ns()
+        measure = trial.measured_ns()
         start_ns = trial.start_ns or 0
         for axes in panels:
             shade_warmup(axes, (measure[0] - start_ns) / NANOSECONDS if measure else 0)

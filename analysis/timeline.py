@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from analysis.latencies import END_TO_END, RESPONSE, Series, second_of
+from analysis.latencies import END_TO_END, NO_SUBSCRIPTION, RESPONSE, Series, second_of
 from analysis.percentiles import MILLION, SAMPLES_BEYOND
 
 SCHEDULED = "scheduled"
@@ -20,7 +20,7 @@ BUCKETS_PER_E = 128  # per factor e: each is 0.8 % wide
 
 
 def produced_events(produced: DataFrame) -> DataFrame:
-    """One row per thing that happened to a message at its producer: trial, event, second."""
+    """One row per thing that happened to a message at its producer: trial, event, no subscription, second."""
     events = F.array(
         F.struct(F.lit(SCHEDULED).alias("event"), F.col("intended_ns").alias("time_ns")),
         F.struct(F.lit(SENT).alias("event"), F.col("sent_ns").alias("time_ns")),
@@ -28,20 +28,25 @@ def produced_events(produced: DataFrame) -> DataFrame:
     )
     exploded = produced.select("trial", "start_ns", F.explode(events).alias("happened"))
     return exploded.select(
-        "trial", F.col("happened.event").alias("event"), second_of(F.col("happened.time_ns")).alias("second")
+        "trial",
+        F.col("happened.event").alias("event"),
+        F.lit(NO_SUBSCRIPTION).alias("subscription"),
+        second_of(F.col("happened.time_ns")).alias("second"),
     )
 
 
 def received_events(consumed: DataFrame) -> DataFrame:
-    """One row per receipt: trial, event, second."""
-    return consumed.select("trial", F.lit(RECEIVED).alias("event"), second_of(F.col("received_ns")).alias("second"))
+    """One row per receipt: trial, event, subscription, second."""
+    return consumed.select(
+        "trial", F.lit(RECEIVED).alias("event"), "subscription", second_of(F.col("received_ns")).alias("second")
+    )
 
 
 def throughput_over_time(produced: DataFrame, consumed: DataFrame) -> DataFrame:
-    """Messages per second of each kind of event: trial, event, second, messages. Receipts of all subscriptions together."""
+    """Messages per second of each kind of event: trial, event, subscription (of receipts), second, messages."""
     events = produced.transform(produced_events).unionByName(consumed.transform(received_events))
     happened = events.where(F.col("second").isNotNull())
-    return happened.groupBy("trial", "event", "second").agg(F.count("*").alias("messages"))
+    return happened.groupBy("trial", "event", "subscription", "second").agg(F.count("*").alias("messages"))
 
 
 def coarse_bucket(value_ns: Column) -> Column:

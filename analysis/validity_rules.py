@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from analysis.campaign import NANOSECONDS
 from analysis.evidence import Evidence
 from analysis.finding import Finding, Missing
 from analysis.latencies import SEND_DELAY
@@ -166,7 +167,9 @@ def rows_complete(evidence: Evidence, _bounds: Bounds) -> Finding:
         return Finding(False, f"Sequence numbers have holes at producer {', '.join(map(str, holed))}.", shown)
     if not evidence.trial.completed:
         return Finding(True, f"All {sum(read.values()):,} rows written before the abort were read back.", shown)
-    scheduled, slack = _schedule(evidence.trial.workload)
+    if evidence.trial.workload["pacing"] == "closed-loop":
+        return Finding(True, f"All {sum(read.values()):,} rows were read back; a closed loop has no schedule.", shown)
+    scheduled, slack = _schedule(evidence)
     if abs(read["produced"] - scheduled) > slack:
         return Finding(False, f"{read['produced']:,} messages were recorded, the schedule has {scheduled:,.0f}.", shown)
     return Finding(
@@ -190,7 +193,9 @@ def independent_count(evidence: Evidence, _bounds: Bounds) -> Finding:
     lost = min((delivery.lost for delivery in evidence.deliveries), default=0)
     # a client that sends again what a dying broker had stored already makes a message that is there, and received, twice
     repeats = max((delivery.duplicates for delivery in evidence.deliveries), default=0)
-    low, high = counts.acknowledged - lost, counts.acknowledged + counts.sent_unacknowledged + repeats
+    before = _stored_before(evidence)
+    low = before + counts.acknowledged - lost
+    high = before + counts.acknowledged + counts.sent_unacknowledged + repeats
     sentence = f"The broker stored {stored:,} messages; the clients' records allow {low:,} to {high:,}."
     figures = {"messages_stored": stored, "lowest": low, "highest": high}
     if stored < low and gone:
@@ -199,15 +204,34 @@ def independent_count(evidence: Evidence, _bounds: Bounds) -> Finding:
     return Finding(low <= stored <= high, sentence, figures)
 
 
+def offered_per_s(evidence: Evidence) -> float:
+    """The rate that the recorded load offered: the workload's, or that of a search's last run."""
+    if evidence.trial.workload["pacing"] == "search":
+        return float(evidence.observation("search")["attempts"][-1]["rate_per_s"])
+    return float(evidence.trial.workload["rate_per_s"])
+
+
+def _stored_before(evidence: Evidence) -> int:
+    """What the topics held already when the recorded load began: the steps of a search."""
+    if evidence.trial.workload["pacing"] != "search":
+        return 0
+    before = evidence.observation("messages_stored_before")
+    if before is None:
+        raise Missing("The broker's own count could not be read before the search's last run.")
+    return int(before)
+
+
 def _ended_by_the_system(evidence: Evidence) -> str | None:
     """The rule by which the system itself ended the trial, if it did."""
     abort = evidence.trial.document["abort"]
     return str(abort["rule"]) if abort and abort["axis"] == "outcome" else None
 
 
-def _schedule(workload: Mapping[str, Any]) -> tuple[float, float]:
+def _schedule(evidence: Evidence) -> tuple[float, float]:
     """Messages of the whole schedule, and by how much the recorded number may differ from it."""
-    messages = float(workload["rate_per_s"]) * (float(workload["warmup_s"]) + float(workload["measure_s"]))
+    workload, phases = evidence.trial.workload, evidence.trial.document["phases"]
+    seconds = (max(phase["end_ns"] for phase in phases) - min(phase["start_ns"] for phase in phases)) / NANOSECONDS
+    messages = offered_per_s(evidence) * seconds
     if workload["arrivals"] == "constant":
         return messages, float(workload["producers"])  # the rate need not divide evenly
     return messages, 6 * math.sqrt(messages)  # random arrivals: six standard deviations

@@ -165,7 +165,7 @@ def _load(
         seed=campaign.seed + spec.block,
     )
     with HostWatch(bench.hosts, full_disk_bytes=bench.profile.full_disk_bytes) as watch:
-        result = _generate(load, bench, log, watch.found)
+        result = _generate(load, bench, deployment, log, watch.found)
     if result.caught_up is not None:
         log.observations["caught_up"] = result.caught_up
     if result.abort is not None:
@@ -173,7 +173,9 @@ def _load(
     return result
 
 
-def _generate(load: LoadSpec, bench: Bench, log: TrialLog, watch: Callable[[], Abort | None]) -> LoadResult:
+def _generate(
+    load: LoadSpec, bench: Bench, deployment: Deployment, log: TrialLog, watch: Callable[[], Abort | None]
+) -> LoadResult:
     """Runs the load; a search's steps go before the run that is kept."""
     clients, say = bench.with_role("client"), log.reporter.detail
 
@@ -185,7 +187,11 @@ def _generate(load: LoadSpec, bench: Bench, log: TrialLog, watch: Callable[[], A
 
     if load.workload.pacing != "search":
         return run(load)
-    found = find_highest(load, run, discard, say)
+
+    def count_before() -> None:
+        log.observations["messages_stored_before"] = _or_none(deployment.messages_stored)
+
+    found = find_highest(load, run, discard, say, count_before)
     log.observations["search"] = found.to_json()
     return found.load
 

@@ -64,8 +64,10 @@ def find_highest(
     run: Callable[[LoadSpec], LoadResult],
     discard: Callable[[LoadResult], None],
     on_progress: Callable[[str], None] = lambda _text: None,
+    before_confirming: Callable[[], None] = lambda: None,
 ) -> Found:
-    """Searches up to `spec.workload.rate_per_s`. `run` runs one load; `discard` removes the records of one that isn't kept.
+    """Searches up to `spec.workload.rate_per_s`. `run` runs one load; `discard` removes the records of one that isn't kept;
+    `before_confirming` is called before each run that may be kept.
 
     A load that a live rule aborts ends the search, and is what it comes to.
     """
@@ -74,6 +76,8 @@ def find_highest(
 
     def attempt(kind: Literal["step", "confirmation"], rate_per_s: int) -> tuple[LoadResult, bool]:
         on_progress(f"search: {kind} at {rate_per_s:,} msg/s")
+        if kind == "confirmation":
+            before_confirming()
         shape = _step_of(workload) if kind == "step" else workload
         shape = dataclasses.replace(shape, pacing="open-loop", rate_per_s=rate_per_s, expected_rate_per_s=None)
         load = run(dataclasses.replace(spec, workload=shape, sampled=True))

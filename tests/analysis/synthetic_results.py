@@ -57,6 +57,7 @@ CHECKS: list[dict[str, Any]] = [
     {"check": "rows-complete", "axis": "validity", "on_failure": "invalid"},
     {"check": "independent-count", "axis": "validity", "on_failure": "invalid"},
     {"check": "offered-rate", "axis": "outcome", "bounds": {"share": 0.995}},
+    {"check": "backlog-read", "axis": "outcome"},
     {"check": "no-loss", "axis": "outcome"},
     {"check": "no-duplicates", "axis": "outcome"},
     {"check": "order", "axis": "outcome"},
@@ -298,7 +299,8 @@ def _workload(shape: Shape) -> dict[str, Any]:
     return {
         "name": "steady", "rate_per_s": shape.rate_per_s, "message_bytes": 1024, "topics": 1,
         "partitions": shape.partitions, "producers": shape.producers, "consumers": 2,
-        "subscriptions": shape.subscriptions, "arrivals": "constant", "batch_delay_ms": 1, "batch_bytes": 131072,
+        "subscriptions": shape.subscriptions, "pacing": "open-loop", "backlog": None,
+        "arrivals": "constant", "batch_delay_ms": 1, "batch_bytes": 131072,
         "in_flight": 5000, "compressible_share": 0.5, "warmup_s": shape.warmup_s, "measure_s": shape.measure_s, "drain_s": 30,
     }  # fmt: skip
 

@@ -52,7 +52,7 @@ def test_a_sound_trial_passes_every_check() -> None:
     """With nothing wrong, all 17 checks say so, each in a sentence."""
     checks = judge([_evidence()], CHECKS)
     assert [c.check for c in checks if c.verdict not in ("valid", "met")] == []
-    assert len(checks) == len(RULES) == 17
+    assert len(checks) == len(RULES) == 18
     assert all(check.sentence.endswith(".") for check in checks)
 
 
