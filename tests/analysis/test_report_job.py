@@ -113,7 +113,7 @@ def test_loss_duplicates_and_order_are_found_exactly(submitted: Path) -> None:
 def test_verdicts(submitted: Path) -> None:
     """checks.json holds every check of every trial; the faults are where they were put, and nowhere else."""
     checks = json.loads((submitted / "report" / "checks.json").read_text())
-    assert len(checks) == 17 * len(PLANS)
+    assert len(checks) == 18 * len(PLANS)
     assert all(set(check) == {"trial", "check", "axis", "verdict", "evidence", "sentence"} for check in checks)
     bad = {
         (c["trial"], c["check"]): c["verdict"]
