@@ -21,6 +21,7 @@ from bench.system_settings import profile_of
 from bench.systems import SYSTEMS
 from bench.telemetry.collect import Telemetry
 from bench.trial_log import TrialLog, failures_end, quietly
+from bench.workload import Workload
 from provisioning import daemons, facts
 from provisioning.clocks import ClockBound, clock_bounds
 from provisioning.deployment import DURABILITY, DaemonState, Deployment, Plan, SoftwareStore, Topic
@@ -120,12 +121,19 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
     return _document(spec, campaign, bench, deployment, log, load, settings, rows)
 
 
+def topic_names(workload: Workload) -> tuple[str, ...]:
+    """The topics of a trial."""
+    if workload.topics == 1:
+        return (TOPIC,)
+    return tuple(f"{TOPIC}-{number}" for number in range(workload.topics))
+
+
 def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:
     """What a trial asks of its deployment: the system's profile over the testbed's, and the campaign's settings over both."""
     own = profile_of(spec.system, campaign.system_profile, profile.broker_memory_bytes)
     return Plan(
         durability=DURABILITY[spec.durability],
-        topic=Topic(TOPIC, spec.workload.partitions),
+        topics=tuple(Topic(name, spec.workload.partitions) for name in topic_names(spec.workload)),
         probe=Topic(PROBE_TOPIC, 1),
         memory=merged(profile.memory.get(spec.system, {}), own.memory),
         overrides=merged(own.settings, campaign.settings.get(spec.system, {})),
@@ -164,7 +172,7 @@ def _load(
         client_module=SYSTEMS[spec.system].client_module,
         service_url=endpoints.service_url,
         client_settings=endpoints.client_settings,
-        topics=(TOPIC,),
+        topics=topic_names(spec.workload),
         probe_topic=PROBE_TOPIC,
         seed=campaign.seed + spec.block,
     )

@@ -69,7 +69,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to run: the durability, the memory of each process (from the testbed's profile), the topic.
+    """What is to run: the durability, the memory of each process (from the testbed's profile), the topics, which are alike.
 
     `probe` is a topic beside the measured one: a message acknowledged on it is the proof that the system answers.
 
@@ -81,7 +81,7 @@ class Plan:
     """
 
     durability: Durability
-    topic: Topic
+    topics: tuple[Topic, ...]
     memory: Mapping[str, Mapping[str, str]]
     overrides: Mapping[str, Mapping[str, str]]
     probe: Topic = Topic("samebox-probe", 1)

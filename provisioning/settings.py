@@ -5,7 +5,7 @@ A component is one process or resource ("broker/broker-1", "jvm/broker/broker-1"
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 Settings = Mapping[str, Mapping[str, str]]
@@ -19,6 +19,16 @@ class Drift:
     key: str
     intended: str
     effective: str | None
+
+
+def joined(alike: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """The settings of several things that should be alike: where they aren't, every value shows, and is no intended one."""
+    values: dict[str, set[str]] = {}
+    things = list(alike)
+    for settings in things:
+        for key, value in settings.items():
+            values.setdefault(key, set()).add(value)
+    return {key: ",".join(sorted(found)) for key, found in values.items() if all(key in each for each in things)}
 
 
 def drift(intended: Settings, effective: Settings) -> tuple[Drift, ...]:

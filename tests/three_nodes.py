@@ -42,7 +42,7 @@ class ThreeNodes:
         profile = load_profile("local")
         plan = Plan(
             durability=DURABILITY[LEVEL],
-            topic=self.topic,
+            topics=(self.topic,),
             memory=profile.memory[self.system],
             overrides=profile_of(self.system, self._profile, None).settings,
             probe=Topic(PROBE_TOPIC, 1),

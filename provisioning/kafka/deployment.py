@@ -19,12 +19,13 @@ from provisioning.kafka import layout, printed
 from provisioning.kafka.durability import level_settings
 from provisioning.overrides import CLIENT, check_overrides, overrides_for
 from provisioning.placement import place
-from provisioning.settings import Settings
+from provisioning.settings import Settings, joined
 
 CLUSTER_ID = "c2FtZWJveC1rYWZrYS0wMQ"  # any 16 bytes in base64; every trial's cluster starts from nothing
 FORMAT_TIMEOUT_S = 120.0
 START_LIMIT_S = 180.0  # generous: a death is noticed at once anyway
 TOOL_TIMEOUT_S = 120.0
+TOOLS_AT_ONCE = 2
 IN_SYNC_LIMIT_S = 60.0
 LIBS = "/libs"
 STOP_GRACE_S = 15.0
@@ -69,7 +70,7 @@ class KafkaDeployment:
             intended |= layout.settings_of(node, rendered[node.host.name])
         intended["topic"] = level.topic | overrides_for(plan, "topic")
         intended["topic/layout"] = {
-            "partitions": str(plan.topic.partitions),
+            "partitions": str(plan.topics[0].partitions),
             "replication.factor": str(layout.replicas(self._nodes)),
         }
         check_overrides(plan, intended.keys() - {"topic/layout"})
@@ -90,30 +91,37 @@ class KafkaDeployment:
 
     def create_topics(self) -> None:
         plan = self._planned()
-        for topic in (plan.topic, plan.probe):
-            self._create_topic(topic)
+        topics = [*plan.topics, plan.probe]
+        # a JVM each: more at once than a small broker host has cores would only get into each other's way
+        with ThreadPoolExecutor(max_workers=TOOLS_AT_ONCE) as pool:
+            list(pool.map(self._create_topic, topics))
+        self._await_complete(topics)
 
     def _create_topic(self, topic: Topic) -> None:
         create = ["--create", "--if-not-exists", "--topic", topic.name, "--partitions", str(topic.partitions)]
         create += ["--replication-factor", str(layout.replicas(self._nodes))]
         for key, value in self._topic_settings.items():
             create += ["--config", f"{key}={value}"]
-        node = self._brokers()[0]
-        self._tool(node, "TopicCommand", *create)
+        self._tool(self._brokers()[0], "TopicCommand", *create)
+
+    def _await_complete(self, topics: Sequence[Topic]) -> None:
+        """Waits until every partition has all its replicas in sync."""
+        names, expected = [topic.name for topic in topics], sum(topic.partitions for topic in topics)
         deadline = time.monotonic() + IN_SYNC_LIMIT_S
         while True:
-            found = printed.partitions(self._tool(node, "TopicCommand", "--describe", "--topic", topic.name))
-            behind = [each.number for each in found if not each.replicas or set(each.replicas) != set(each.in_sync)]
-            if len(found) == topic.partitions and not behind:
+            described = printed.partitions(self._tool(self._brokers()[0], "TopicCommand", "--describe"))
+            found = [each for each in described if each.topic in names]
+            behind = [each for each in found if not each.replicas or set(each.replicas) != set(each.in_sync)]
+            if len(found) == expected and not behind:
                 return
             if time.monotonic() > deadline:
                 raise DeploymentError(
-                    f"kafka: topic {topic.name} is not complete after {IN_SYNC_LIMIT_S:g} s: {len(found)} of "
-                    f"{topic.partitions} partitions there, not in sync: {behind}"
+                    f"kafka: {', '.join(names)} not complete after {IN_SYNC_LIMIT_S:g} s: {len(found)} of {expected} "
+                    f"partitions there, not in sync: {', '.join(f'{each.topic}-{each.number}' for each in behind) or 'none'}"
                 )
 
     def effective_settings(self) -> Settings:
-        topic = self._planned().topic.name
+        plan = self._planned()
         dead = [f"{state.host}: {state.daemon}" for state in self.daemons() if state.pid is None]
         if dead:
             raise DeploymentError(f"kafka: not running any more, so not to be asked: {', '.join(dead)}")
@@ -123,13 +131,15 @@ class KafkaDeployment:
                 (node, pool.submit(self._node_configs, node)) for node in self._nodes if node.daemon == "controller"
             ]
             brokers = pool.submit(self._configs, self._brokers()[0], "--entity-type", "brokers")
-            topics = pool.submit(self._configs, self._brokers()[-1], "--entity-type", "topics", "--entity-name", topic)
-            described = pool.submit(self._tool, self._brokers()[-1], "TopicCommand", "--describe", "--topic", topic)
+            topics = pool.submit(self._configs, self._brokers()[-1], "--entity-type", "topics")
+            described = pool.submit(self._tool, self._brokers()[-1], "TopicCommand", "--describe")
         effective = {f"jvm/{node.component}": future.result() for node, future in flags}
         effective |= {node.component: future.result() for node, future in controllers}
         effective |= {node.component: brokers.result().get(str(node.node_id), {}) for node in self._brokers()}
-        effective["topic"] = topics.result().get(topic, {})
-        effective["topic/layout"] = printed.topic_layout(described.result())
+        names = [topic.name for topic in plan.topics]
+        layouts = printed.topic_layouts(described.result())
+        effective["topic"] = joined(topics.result().get(name, {}) for name in names)
+        effective["topic/layout"] = joined(layouts.get(name, {}) for name in names)
         return effective
 
     def endpoints(self) -> Endpoints:
@@ -138,13 +148,12 @@ class KafkaDeployment:
         return Endpoints(layout.service_url(self._nodes), {**overrides_for(plan, CLIENT), **promised})
 
     def messages_stored(self) -> int:
-        topic = self._planned().topic
-        output = self._tool(self._brokers()[0], "GetOffsetShell", "--topic", topic.name, "--time", "latest")
+        topics = self._planned().topics
+        pattern, expected = "|".join(topic.name for topic in topics), sum(topic.partitions for topic in topics)
+        output = self._tool(self._brokers()[0], "GetOffsetShell", "--topic", pattern, "--time", "latest")
         offsets = printed.end_offsets(output)
-        if len(offsets) != topic.partitions:
-            raise DeploymentError(
-                f"kafka: end offsets of {len(offsets)} of {topic.partitions} partitions: {output[-400:]}"
-            )
+        if len(offsets) != expected:
+            raise DeploymentError(f"kafka: end offsets of {len(offsets)} of {expected} partitions: {output[-400:]}")
         return sum(offsets.values())
 
     def under_replicated(self) -> Sequence[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _HEADING = re.compile(r"^(?:All|Dynamic) configs for (\S+) (\S+) are:$|^Default configs for .* are:$")
 _CONFIG = re.compile(r"^  (?P<key>\S+?)=(?P<value>.*) sensitive=(?P<sensitive>true|false) synonyms=\{.*\}$", re.S)
 _PARTITION = re.compile(r"^\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: (\S*)\tIsr: (\S*)", re.M)
-_LAYOUT = re.compile(r"^Topic: \S+\t.*PartitionCount: (\d+)\tReplicationFactor: (\d+)", re.M)
+_LAYOUT = re.compile(r"^Topic: (\S+)\t.*PartitionCount: (\d+)\tReplicationFactor: (\d+)", re.M)
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,15 @@ def _ids(printed: str) -> tuple[str, ...]:
     return tuple(filter(None, printed.split(",")))
 
 
-def topic_layout(printed: str) -> dict[str, str]:
-    """`TopicCommand --describe`: the topic's partitions and replication factor, empty if it isn't there."""
-    found = _LAYOUT.search(printed)
-    return {"partitions": found[1], "replication.factor": found[2]} if found else {}
+def topic_layouts(printed: str) -> dict[str, dict[str, str]]:
+    """`TopicCommand --describe`: topic -> its partitions and replication factor."""
+    return {
+        topic: {"partitions": partitions, "replication.factor": replicas}
+        for topic, partitions, replicas in _LAYOUT.findall(printed)
+    }
 
 
-def end_offsets(printed: str) -> dict[int, int]:
-    """`GetOffsetShell --time latest`: partition -> end offset."""
-    return {int(number): int(offset) for number, offset in re.findall(r"^\S+:(\d+):(\d+)$", printed, re.M)}
+def end_offsets(printed: str) -> dict[tuple[str, int], int]:
+    """`GetOffsetShell --time latest`: topic and partition -> end offset."""
+    found = re.findall(r"^(\S+):(\d+):(\d+)$", printed, re.M)
+    return {(topic, int(number)): int(offset) for topic, number, offset in found}

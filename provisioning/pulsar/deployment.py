@@ -21,7 +21,7 @@ from provisioning.pulsar.admin import Admin
 from provisioning.pulsar.durability import level_settings
 from provisioning.pulsar.layout import Process
 from provisioning.pulsar.readback import ledger_settings, read_processes
-from provisioning.settings import Settings
+from provisioning.settings import Settings, joined
 
 QUORUM_LIMIT_S = 60.0
 INIT_TIMEOUT_S = 120.0
@@ -85,7 +85,7 @@ class PulsarDeployment:
             "writeQuorumSize": intended["namespace"]["bookkeeperWriteQuorum"],
             "ackQuorumSize": intended["namespace"]["bookkeeperAckQuorum"],
         }
-        intended["topic/layout"] = {"partitions": str(plan.topic.partitions)}
+        intended["topic/layout"] = {"partitions": str(plan.topics[0].partitions)}
         check_overrides(plan, (intended.keys() | {places.DIRECTORIES}) - {"topic/layout", "ledgers"})
         return rendered, intended
 
@@ -115,17 +115,17 @@ class PulsarDeployment:
         self._admin.set_persistence(self._intended["namespace"])
 
     def create_topics(self) -> None:
-        for topic in (self._planned().probe, self._planned().topic):
+        plan = self._planned()
+        for topic in (plan.probe, *plan.topics):
             self._admin.create_topic(topic)
 
     def effective_settings(self) -> Settings:
-        topic = self._planned().topic
+        topics = self._planned().topics
         effective = read_processes(self._layout, self._intended, self._libs)
         effective["namespace"] = self._admin.namespace()
-        ledgers = [ledger_settings(stats) for stats in self._admin.internal_stats(topic)]
-        # one partition that differs must show
-        effective["ledgers"] = {key: ",".join(sorted({each[key] for each in ledgers})) for key in ledgers[0]}
-        effective["topic/layout"] = {"partitions": str(self._admin.partition_count(topic))}
+        ledgers = [stats for topic in topics for stats in self._admin.internal_stats(topic)]
+        effective["ledgers"] = joined(ledger_settings(stats) for stats in ledgers)
+        effective["topic/layout"] = joined({"partitions": str(self._admin.partition_count(topic))} for topic in topics)
         return effective
 
     def endpoints(self) -> Endpoints:
@@ -133,7 +133,8 @@ class PulsarDeployment:
 
     def messages_stored(self) -> int:
         # Messages, not entries: an entry is a batch. The counter is the owning broker's; nothing is unloaded during a trial.
-        return sum(int(each["msgInCounter"]) for each in self._admin.partition_stats(self._planned().topic))
+        stats = [each for topic in self._planned().topics for each in self._admin.partition_stats(topic)]
+        return sum(int(each["msgInCounter"]) for each in stats)
 
     def under_replicated(self) -> Sequence[str]:
         # With an ensemble of all bookies, one that takes no writes leaves every ledger a copy short.

@@ -43,7 +43,7 @@ class Deployed:
 
 
 def plan(level: str = "1", **changes: dict[str, dict[str, str]]) -> Plan:
-    return dataclasses.replace(Plan(DURABILITY[level], Topic("t", 6), {}, {}), **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(Plan(DURABILITY[level], (Topic("t", 6),), {}, {}), **changes)  # type: ignore[arg-type]
 
 
 def test_without_metadata_hosts_every_broker_is_a_controller() -> None:
@@ -147,11 +147,13 @@ def test_partitions_and_layout() -> None:
     found = printed.partitions(text)
     assert [each.number for each in found] == list(range(6))
     assert found[0] == printed.Partition("samebox", 0, "3", ("3", "1", "2"), ("3", "1", "2"))
-    assert printed.topic_layout(text) == {"partitions": "6", "replication.factor": "3"}
-    assert printed.topic_layout("") == {}
+    assert printed.topic_layouts(text)["samebox"] == {"partitions": "6", "replication.factor": "3"}
+    assert printed.topic_layouts("") == {}
 
 
 def test_end_offsets() -> None:
     """One offset per partition; a message beside them is not one."""
-    assert printed.end_offsets((RECORDED / "kafka-end-offsets.txt").read_text()) == dict.fromkeys(range(6), 0)
-    assert printed.end_offsets("WARN a:b:c\nt:0:17\nt:10:3\n") == {0: 17, 10: 3}
+    assert printed.end_offsets((RECORDED / "kafka-end-offsets.txt").read_text()) == {
+        ("samebox", number): 0 for number in range(6)
+    }
+    assert printed.end_offsets("WARN a:b:c\nt:0:17\nt:10:3\n") == {("t", 0): 17, ("t", 10): 3}

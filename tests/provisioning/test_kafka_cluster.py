@@ -44,7 +44,7 @@ def cluster(hosts: dict[str, SshHost]) -> Iterator[Cluster]:
     deployment = KafkaDeployment(everyone, Store(user_cache()))
     deployment.install()
     misspelt = {"broker/broker-3": {"num.network.thraeds": "3"}}
-    intended = deployment.configure(Plan(DURABILITY["1"], Topic("cycle", 6), {}, misspelt))
+    intended = deployment.configure(Plan(DURABILITY["1"], (Topic("cycle", 6),), {}, misspelt))
     path = f"{hosts['broker-2'].record.root}/etc/kafka/broker.properties"
     altered = hosts["broker-2"].get(path).replace(b"num.io.threads=8", b"num.io.threads=7")
     hosts["broker-2"].put(altered, path)
@@ -112,7 +112,7 @@ def test_a_broker_that_dies_at_start_is_named_with_its_log(hosts: dict[str, SshH
     deployment = KafkaDeployment(tuple(hosts.values()), Store(user_cache()))
     deployment.install()
     refused = {"jvm/broker/broker-2": {"NoSuchFlagAnywhere": "true"}}
-    deployment.configure(Plan(DURABILITY["2"], Topic("cycle", 3), {}, refused))
+    deployment.configure(Plan(DURABILITY["2"], (Topic("cycle", 3),), {}, refused))
     try:
         with pytest.raises(DeploymentError, match=r"broker-2: broker died(.|\n)*NoSuchFlagAnywhere"):
             deployment.start()

@@ -32,7 +32,7 @@ METADATA = [host(f"metadata-{at}", f"10.0.1.{at}", "metadata") for at in (1, 2, 
 
 
 def plan(level: str = "1", **changes: dict[str, dict[str, str]]) -> Plan:
-    return dataclasses.replace(Plan(DURABILITY[level], Topic("t", 6), {}, {}), **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(Plan(DURABILITY[level], (Topic("t", 6),), {}, {}), **changes)  # type: ignore[arg-type]
 
 
 def config(process: places.Process, everything: places.Layout, asked: Plan) -> dict[str, str]:

@@ -47,7 +47,7 @@ def cluster(hosts: dict[str, SshHost]) -> Iterator[Cluster]:
         "bookie/broker-1": {"journalSyncDat": "true"},
         "broker/broker-3": {"loadBalancerEnabeld": "true"},
     }
-    intended = deployment.configure(Plan(DURABILITY["1"], Topic("cycle", 6), {}, misspelt))
+    intended = deployment.configure(Plan(DURABILITY["1"], (Topic("cycle", 6),), {}, misspelt))
     path = f"{hosts['broker-2'].record.root}/etc/pulsar/bookkeeper.conf"
     altered = hosts["broker-2"].get(path).replace(b"journalSyncData=true", b"journalSyncData=false")
     hosts["broker-2"].put(altered, path)

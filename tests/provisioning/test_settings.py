@@ -19,7 +19,7 @@ from provisioning.rendering import (
     render,
     size_bytes,
 )
-from provisioning.settings import Drift, drift
+from provisioning.settings import Drift, drift, joined
 
 RECORDED = Path(__file__).with_name("recorded")
 
@@ -91,7 +91,7 @@ def test_system_properties_are_unescaped() -> None:
 
 def plan(**overrides: dict[str, str]) -> Plan:
     named = {key.replace("__", "/").replace("_", "-"): value for key, value in overrides.items()}
-    return Plan(DURABILITY["1"], Topic("t", 3), {}, named)
+    return Plan(DURABILITY["1"], (Topic("t", 3),), {}, named)
 
 
 def test_an_override_of_one_host_goes_before_that_of_its_kind() -> None:
@@ -111,3 +111,10 @@ def test_an_override_of_nothing_is_refused() -> None:
 def test_every_system_has_a_client_to_set() -> None:
     """It is no process of the system, but the load generator's."""
     check_overrides(plan(client={"io_threads": "4"}), {"broker/broker-1"})
+
+
+def test_things_that_should_be_alike_show_their_difference() -> None:
+    """A value that all share is theirs; one that differs is neither; what one of them lacks isn't known."""
+    alike = [{"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "4"}]
+    assert joined(alike) == {"a": "1", "b": "2,4"}
+    assert joined([]) == {}
