@@ -10,7 +10,7 @@ from analysis.campaign import Campaign
 from analysis.comparison import BLOCKS_FOR_AN_INTERVAL, Comparison, Exclusion, SystemOutcome
 from analysis.formatting import ratio, words
 
-_SPOKEN = ("response_latency_p99", "response_latency_p50", "throughput_achieved")
+_SPOKEN = ("response_latency_p99", "response_latency_p50", "throughput_achieved", "drain_rate")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,9 @@ BLOCKS_FOR_AN_INTERVAL = 6
 TOO_FEW_BLOCKS = "with fewer than 6 blocks no 95 % interval is possible"
 HEADLINES = (
     "throughput_achieved",
+    "catch_up_time",
+    "drain_rate",
+    "drain_rate_peak",
     "publish_latency_p50",
     "publish_latency_p99",
     "response_latency_p50",

@@ -93,6 +93,15 @@ def shade_warmup(axes: Axes, end_s: float) -> None:
         axes.axvspan(0, end_s, color=WARMUP_SHADE, zorder=0, lw=0)
 
 
+def mark_phases(axes: Axes, starts_s: Mapping[str, float], *, named: bool) -> None:
+    """A line at the start of each phase, with its name where `named`."""
+    for name, start_s in starts_s.items():
+        axes.axvline(start_s, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
+        if named:
+            axes.annotate(name, (start_s, 1), (3, -3), xycoords=("data", "axes fraction"), textcoords="offset points",
+                          va="top", fontsize=8, color=GREY)  # fmt: skip
+
+
 def system_colours(systems: Sequence[str]) -> dict[str, str]:
     """One colour per system, in the order they are first named."""
     return {name: SYSTEM_COLOURS[n % len(SYSTEM_COLOURS)] for n, name in enumerate(dict.fromkeys(systems))}

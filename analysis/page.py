@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from analysis import formatting
 from analysis.drawing import Drawing
@@ -18,14 +18,19 @@ _TEMPLATES = "templates"
 def render_page(report: Mapping[str, Any], curves: Sequence[Drawing], times: Sequence[Drawing]) -> str:
     """The page as HTML text."""
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+        loader=FunctionLoader(_resource),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     filters: tuple[Callable[..., str], ...] = (
         *(formatting.number, formatting.quantity, formatting.size, formatting.ratio, formatting.moment),
         *(formatting.words, formatting.plain),
     )
     environment.filters.update({function.__name__: function for function in filters})
-    template = environment.from_string(_resource("report.html.j2"))
+    template = environment.get_template("report.html.j2")
     return template.render(
         report=report,
         manifest=report["manifest"],

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from analysis.answer import Answer
-from analysis.campaign import Campaign, Trial
+from analysis.campaign import NANOSECONDS, Campaign, Trial
 from analysis.checks import Check, validity_of
 from analysis.comparison import Comparison, Exclusion, SystemOutcome
 from analysis.evidence import Evidence
-from analysis.latencies import END_TO_END, PUBLISH, RESPONSE, SEND_DELAY
+from analysis.latencies import END_TO_END, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
 from analysis.metrics import Measurement, is_withheld
 from analysis.percentiles import TABLE_QUANTILES, quantile_name
 from analysis.schema import SCHEMA_VERSION
@@ -117,6 +117,9 @@ def _trial(evidence: Evidence, results: Results) -> dict[str, Any]:
         "workers": observations.get("workers") or [],
         "counts": asdict(evidence.counts),
         "latencies": _latencies(evidence),
+        "phases": [_phase(phase) for phase in document["phases"]],
+        "catch_ups": [asdict(found) for found in evidence.catch_ups],
+        "search": observations.get("search"),
         "deliveries": [asdict(delivery) for delivery in evidence.deliveries],
         "orderings": [asdict(ordering) for ordering in evidence.orderings],
         "machines": [asdict(use) for use in evidence.machines],
@@ -124,10 +127,14 @@ def _trial(evidence: Evidence, results: Results) -> dict[str, Any]:
     }
 
 
+def _phase(phase: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": phase["name"], "seconds": (phase["end_ns"] - phase["start_ns"]) / NANOSECONDS}
+
+
 def _latencies(evidence: Evidence) -> list[dict[str, Any]]:
     """One entry per metric and subscription, with every table percentile: ms, or null and why not."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for metric in (RESPONSE, PUBLISH, END_TO_END, SEND_DELAY):
+    for metric in (RESPONSE, PUBLISH, *PUBLISH_OF_PHASE.values(), END_TO_END, SEND_DELAY):
         for one in evidence.percentiles:
             if one.metric != metric or one.quantile_ppm not in TABLE_QUANTILES:
                 continue

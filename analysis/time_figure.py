@@ -11,12 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.campaign import NANOSECONDS, Trial
+from analysis.catch_up import CATCH_UP
 from analysis.drawing import (
     BLACK,
     GREY,
     LINE_STYLES,
     PART_COLOURS,
     Drawing,
+    mark_phases,
     plain_log_axis,
     shade_warmup,
     style,
@@ -24,10 +26,12 @@ from analysis.drawing import (
 )
 from analysis.latencies import RESPONSE
 from analysis.pipeline import Aggregates
+from analysis.schema import BUILD, WARMUP
 from analysis.telemetry import MACHINE
 from analysis.timeline import ACKNOWLEDGED, RECEIVED, SCHEDULED, SENT
 
 _NS_PER_MS, _MB = 1e6, 1e6
+RECEIVED_OF_BACKLOG = "received of backlog"
 _CPU_DRAWN = ("user", "system", "iowait", "steal")
 Series = dict[int, float]  # second -> value
 
@@ -40,7 +44,8 @@ class TrialSeconds:
         self.lines: dict[tuple[str, str], Series] = defaultdict(dict)
         for row in aggregates.throughput_seconds:
             if row["trial"] == trial.name:
-                line = self.lines["messages/s", row["event"]]
+                of_backlog = str(row["subscription"]).startswith(CATCH_UP)
+                line = self.lines["messages/s", RECEIVED_OF_BACKLOG if of_backlog else row["event"]]
                 line[row["second"]] = line.get(row["second"], 0.0) + float(row["messages"])
         for row in aggregates.latency_seconds:
             if row["trial"] == trial.name and row["metric"] == RESPONSE:
@@ -103,10 +108,13 @@ def trial_drawing(seconds: TrialSeconds, limits_ms: tuple[float, float] | None) 
         for axes, panel in zip(panels[2:], cpu_panels, strict=False):
             _cpu(axes, seconds.panel(panel), panel.removeprefix("cpu % "))
         _disk(panels[-1], seconds.panel("disk MB"))
-        measure = trial.measured_ns()
         start_ns = trial.start_ns or 0
+        phases = {phase["name"]: (phase["start_ns"] - start_ns) / NANOSECONDS for phase in trial.document["phases"]}
+        warmup = trial.phase_ns(WARMUP)
         for axes in panels:
-            shade_warmup(axes, (measure[0] - start_ns) / NANOSECONDS if measure else 0)
+            shade_warmup(axes, (warmup[1] - start_ns) / NANOSECONDS if warmup else 0)
+            if BUILD in phases:
+                mark_phases(axes, phases, named=axes is panels[0])
             if axes.get_legend_handles_labels()[1]:
                 axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.05), borderaxespad=0, fontsize=8.5)
         last_s = seconds.last_second() + 1
@@ -132,6 +140,7 @@ def _throughput(axes: Axes, seconds: TrialSeconds) -> None:
         (SENT, PART_COLOURS[1], ":"),
         (ACKNOWLEDGED, PART_COLOURS[0], "-"),
         (RECEIVED, PART_COLOURS[2], "-."),
+        (RECEIVED_OF_BACKLOG, PART_COLOURS[3], "-"),
     )
     last = seconds.last_second()
     for event, colour, dashes in looks:
