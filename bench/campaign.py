@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,8 +24,11 @@ from provisioning.document import parse_document
 from provisioning.errors import InvalidInput
 
 CAMPAIGN_SCHEMA = 1
-Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
-ExperimentId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,39}$")]
+NAME_LENGTH = 64
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=NAME_LENGTH)]
+ExperimentId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=NAME_LENGTH)]
+# looked for beside the campaign, and copied beside its results, where it must be no other file's name
+SourceName = Annotated[str, StringConstraints(pattern=r"^omb-[a-z0-9-]+\.yaml$")]
 Order = Literal["alternate", "random", "fixed"]
 # a level without a variant is written as a number: durability = [1, 2, "2-bypass"]
 DurabilityName = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
@@ -61,7 +65,8 @@ class Campaign:
     """Blocks of trials, one seed, one question: about `workloads` at levels of `durability`, or about several `experiments`.
 
     `system_profile`: whose settings the systems get. `checks` overrides bounds of the testbed's profile, check name -> bound ->
-    value; `settings` single settings, system -> component -> key -> value. `scales`: how to shrink it, by name.
+    value; `settings` single settings, system -> component -> key -> value. `scales`: how to shrink it, by name. `sources`: the
+    files beside it that it was made from, name -> SHA-256.
     """
 
     schema: int
@@ -78,6 +83,7 @@ class Campaign:
     checks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     scales: Mapping[str, Scale] = field(default_factory=dict)
+    sources: Mapping[SourceName, str] = field(default_factory=dict)
 
     @property
     def questions(self) -> tuple[Experiment, ...]:
@@ -130,6 +136,7 @@ def load_campaign(path: Path) -> Campaign:
     """Reads and checks a campaign file. Raises InvalidInput naming file, key and valid choices."""
     campaign = parse_document(Campaign, path, schema=CAMPAIGN_SCHEMA)
     problems = [*_shape(campaign), *_unknown_names(campaign), *_repeats(campaign), *_representatives(campaign)]
+    problems += _sources(campaign, path.parent)
     if not problems and not order_of(campaign):
         problems = [f"no system can do what is asked: {cell.system}: {cell.reason}" for cell in empty_cells(campaign)]
     if problems:
@@ -209,6 +216,19 @@ def _representatives(campaign: Campaign) -> list[str]:
             problems.append(f"key '{prefix}representative.workload': valid choices: {', '.join(workloads)}.")
         if each.representative.durability not in each.durability:
             problems.append(f"key '{prefix}representative.durability': valid choices: {', '.join(each.durability)}.")
+    return problems
+
+
+def _sources(campaign: Campaign, folder: Path) -> list[str]:
+    problems = []
+    for name, sha256 in campaign.sources.items():
+        source = folder / name
+        if not source.is_file():
+            problems.append(f"key 'sources.{name}': no such file beside the campaign.")
+        elif hashlib.sha256(source.read_bytes()).hexdigest() != sha256:
+            problems.append(
+                f"key 'sources.{name}': {source} isn't the file that the campaign was made from: another SHA-256."
+            )
     return problems
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,13 +88,24 @@ class Results:
                 "if its testbed is still up.",
             )
 
-    def begin(self, manifest: Mapping[str, Any], vetting: Mapping[str, Mapping[str, Any]], campaign_file: Path) -> None:
-        """Makes the folder: campaign file, vetting, manifest, before the first trial. Raises InvalidInput if it exists."""
+    def begin(
+        self,
+        manifest: Mapping[str, Any],
+        vetting: Mapping[str, Mapping[str, Any]],
+        campaign_file: Path,
+        sources: Iterable[str] = (),
+    ) -> None:
+        """Makes the folder: campaign file, `sources` from beside it, vetting, manifest, before the first trial.
+
+        Raises InvalidInput if it exists.
+        """
         self.require_new()
         aside = Results(self.root.with_name(f".{self.root.name}.partial"))
         shutil.rmtree(aside.root, ignore_errors=True)
         (aside.root / "trials").mkdir(parents=True)
         shutil.copyfile(campaign_file, aside.campaign_file)
+        for name in sources:
+            shutil.copyfile(campaign_file.with_name(name), aside.root / name)
         for host, document in vetting.items():
             write_json(aside.root / "vetting" / f"{host}.json", document)
         write_json(aside.manifest_file, manifest)

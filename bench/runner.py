@@ -141,7 +141,7 @@ def run_campaign(
                 caveats=list(dict.fromkeys(caveats)),
                 repeat=repeat,
             )
-            results.begin(document, vetting.documents, prepared.campaign_file)
+            results.begin(document, vetting.documents, prepared.campaign_file, prepared.campaign.sources)
         collector = _collector(inventory, results, pythons, reporter)
         bench = Bench(inventory, hosts, store, pythons, boot_ids, prepared.profile, collector)
         _run_trials(prepared, bench, results, reporter)

@@ -19,6 +19,7 @@ Keys = Literal["none", "round-robin", "random"]
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 # where a search begins when the file doesn't say what it expects: low enough for most systems, five doublings below its bound
 _SEARCH_BEGINS_AT = 1 / 32
+_MOST_POOL_BYTES = 256 * 2**20
 
 
 def _rate_feeds_producers(producers: int, info: ValidationInfo) -> int:
@@ -45,6 +46,13 @@ def _batch_holds_a_message(batch_bytes: int, info: ValidationInfo) -> int:
     if message_bytes is not None and batch_bytes < message_bytes:
         raise ValueError(f"a batch must hold at least one message of message_bytes = {message_bytes}")
     return batch_bytes
+
+
+def _pool_fits(pool: int | None, info: ValidationInfo) -> int | None:
+    held_bytes = (pool or 0) * info.data.get("message_bytes", 0)
+    if held_bytes > _MOST_POOL_BYTES:
+        raise ValueError(f"each producer would hold {held_bytes:,} bytes of bodies, more than {_MOST_POOL_BYTES:,}")
+    return pool
 
 
 def _keys_choose(keys: Keys, info: ValidationInfo) -> Keys:
@@ -81,13 +89,15 @@ class Backlog:
     """What is left unread first, and who reads it then. Its phases: build, drain, tail (`measure_s` long).
 
     `size_bytes`: of the messages sent before the consumers of the backlog begin, one copy. `consumers` of
-    `subscriptions` of their own, beside the workload's, which read from the start. `catch_up_s` bounds the drain.
+    `subscriptions` of their own, beside the workload's, which read from the start. It counts as drained
+    once `drained_share` of it has been read (0 = at once); `catch_up_s` bounds the drain.
     """
 
     size_bytes: Annotated[int, Field(ge=1)]
     consumers: Annotated[int, Field(ge=1, le=1_000)] = 1
     subscriptions: Annotated[int, Field(ge=1, le=100)] = 1
     catch_up_s: Annotated[float, Field(ge=1, le=7 * 86_400)] = 3_600.0
+    drained_share: Annotated[float, Field(ge=0, le=1)] = 1.0
 
 
 @dataclass(frozen=True)
@@ -102,11 +112,12 @@ class Workload:
     Partitions are each topic's; producers and consumers are shared evenly by the topics, consumers by the subscriptions of
     each. `batch_delay_ms` is how long a client waits to fill a batch (0 = no waiting); without `batching` every message goes
     alone. Sticky partitioning keeps to one partition for a batch and then moves on; round-robin moves on with every message;
-    with keys (of a pool of 10,000) the key's hash chooses. The seconds are those of the schedule; `drain_s` bounds how long
+    with keys (of a pool of 10,000) the key's hash chooses. `payload_pool` is how many different bodies a producer sends in turn
+    (1 = always the same; not given = as many as fit 4 MiB). The seconds are those of the schedule; `drain_s` bounds how long
     late sends, acknowledgements and consumers may take after it.
     """
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
     rate_per_s: Annotated[int, Field(ge=1, le=100_000_000)]
     message_bytes: Annotated[int, Field(ge=HEADER_BYTES, le=1_000_000)]
     measure_s: Annotated[float, Field(ge=1, le=7 * 86_400)]
@@ -129,6 +140,7 @@ class Workload:
     in_flight: Annotated[int, Field(ge=1, le=1_000_000)] = 5_000
     compression: Compression = "none"
     compressible_share: Annotated[float, Field(ge=0, le=1)] = 0.5
+    payload_pool: Annotated[int | None, Field(ge=1, le=100_000), AfterValidator(_pool_fits)] = None
     warmup_s: Annotated[float, Field(ge=0, le=86_400)] = 10.0
     drain_s: Annotated[float, Field(ge=1, le=86_400)] = 30.0
 

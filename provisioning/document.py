@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -19,16 +21,21 @@ from provisioning.errors import InvalidInput
 T = TypeVar("T")
 
 
-def read_document(path: Path) -> dict[str, Any]:
-    """The file's content as plain data; TOML or JSON by its ending. Raises InvalidInput if missing or malformed."""
+def read_text(path: Path) -> str:
+    """The file's text. Raises InvalidInput if it is missing (naming what is there) or can't be read."""
     try:
-        text = path.read_text()
+        return path.read_text()
     except FileNotFoundError:
         near = sorted(p.name for p in path.parent.glob(f"*{path.suffix}")) if path.parent.is_dir() else []
         hint = f"Files there: {', '.join(near)}." if near else f"The folder {path.parent} has no {path.suffix} file."
         raise InvalidInput(f"{path}: no such file.", next_step=hint) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path}: can't be read: {error}") from None
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The file's content as plain data; TOML or JSON by its ending. Raises InvalidInput if missing or malformed."""
+    text = read_text(path)
     try:
         document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
@@ -50,17 +57,20 @@ def parse_document(cls: type[T], path: Path, *, schema: int | None = None) -> T:
     return build(cls, document, where=str(path))
 
 
-def build(cls: type[T], document: dict[str, Any], *, where: str) -> T:
-    """Plain data into `cls`; `where` (a file name) starts every message. All problems are listed at once."""
+def build(cls: type[T], document: dict[str, Any], *, where: str, named: Mapping[str, str] | None = None) -> T:
+    """Plain data into `cls`; `where` (a file name) starts every message. All problems are listed at once.
+
+    `named`: what keys are called in the operator's file, where that is of another format (key of `cls` -> words).
+    """
     adapter = TypeAdapter(cls)
     try:
         return adapter.validate_python(document, extra="forbid")
     except ValidationError as error:
-        lines = [_line(cls, problem) for problem in error.errors(include_url=False)]
+        lines = [_line(cls, problem, named or {}) for problem in error.errors(include_url=False)]
         raise InvalidInput("\n".join(f"{where}: {line}" for line in lines)) from None
 
 
-def _line(cls: type[Any], problem: Any) -> str:
+def _line(cls: type[Any], problem: Any, named: Mapping[str, str]) -> str:
     location = [part for part in problem["loc"] if isinstance(part, int | str)]
     key = ".".join(str(part) for part in location) or "the file"
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -71,7 +81,9 @@ def _line(cls: type[Any], problem: Any) -> str:
     if problem["type"] == "missing":
         return f"key {key!r} is missing."
     message = str(problem["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return f"key {key!r} = {problem['input']!r}: {message[:1].lower()}{message[1:].rstrip('.')}."
+    for ours, theirs in named.items():
+        message = re.sub(rf"\b{re.escape(ours)}(?= =)", theirs, message)  # a message may cite another key and its value
+    return f"key {named.get(key, key)!r} = {problem['input']!r}: {message[:1].lower()}{message[1:].rstrip('.')}."
 
 
 def _keys_at(cls: Any, location: list[int | str]) -> list[str]:

@@ -16,6 +16,7 @@ from rich.table import Table
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE
 from bench.cli.detached import bring_home, leave, refuse_if_taken
+from bench.cli.omb import Chosen, campaign_or_omb
 from bench.cli.on_emr import EMR_STEP, emr_options, report_on_emr, require_consistent
 from bench.cli.options import (
     Target,
@@ -64,11 +65,11 @@ master_option = click.option("--master", default="local[*]", show_default=True, 
 
 
 @click.command()
-@campaign_argument
+@campaign_or_omb
 @json_option
-def plan(campaign_file: Path, as_json: bool) -> int:
+def plan(chosen: Chosen, as_json: bool) -> int:
     """Print a campaign's trials, order, estimated time and bytes on disk. Starts nothing."""
-    prepared = prepare(load_campaign(campaign_file), campaign_file, "local")
+    prepared = prepare(chosen.campaign, chosen.file, "local")
     steps = [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]
     seconds = sum(step.estimate_s for step in steps)
     if as_json:
@@ -87,7 +88,7 @@ def plan(campaign_file: Path, as_json: bool) -> int:
 
 
 @click.command()
-@campaign_argument
+@campaign_or_omb
 @inventory_option
 @stack_option
 @software_option
@@ -96,7 +97,7 @@ def plan(campaign_file: Path, as_json: bool) -> int:
 @detach_option
 @master_option
 def run(
-    campaign_file: Path,
+    chosen: Chosen,
     inventory_file: Path | None,
     stack_name: str | None,
     tarballs: Mapping[str, Path],
@@ -110,19 +111,19 @@ def run(
     With --detach it runs on a host of the testbed, and this machine may be closed: `samebox status` says how far it is, from
     anywhere, and `samebox resume` follows it, brings its records here and makes the report.
     """
-    campaign = load_campaign(campaign_file)
+    campaign = chosen.campaign
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
         inventory = target.inventory()
         report_here = inventory.records_bucket is None and not detach
         if report_here:
             require_spark()
-        prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
+        prepared = prepare(campaign, chosen.file, inventory.testbed.kind)
         steps = [VETTING_STEP, *steps_to_run(prepared, ()), *([REPORT_STEP] if report_here else [])]
         _require_time(inventory, steps)
         refuse_if_taken(inventory, target.typed)
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
-        repeat = [f"samebox run {shown(campaign_file)}{target.typed}{' --detach' if detach else ''}"]
+        repeat = [f"samebox run {chosen.typed}{target.typed}{' --detach' if detach else ''}"]
         with reporter_of(plain, [VETTING_STEP, SOFTWARE_STEP, HANDOVER_STEP] if detach else steps) as reporter:
             vetting = _vetted(target, inventory, reporter)
             if detach:

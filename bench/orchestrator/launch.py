@@ -170,6 +170,8 @@ def _hand_over(
         host.push(tarball, there[system])
     task = Task(TASK_SCHEMA, campaign_file, there, tuple(repeat), origin_of(CHECKOUT))
     host.push(prepared.campaign_file, campaign_file)
+    for name in prepared.campaign.sources:
+        host.push(prepared.campaign_file.with_name(name), f"{place.folder}/campaign/{name}")
     host.put(json.dumps(dataclasses.asdict(task)).encode(), place.task_file)
     host.put(json.dumps(dataclasses.asdict(vetting)).encode(), place.vetting_file)
 

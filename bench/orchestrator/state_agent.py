@@ -57,7 +57,12 @@ def files(request: dict[str, Any]) -> dict[str, Any]:
     trials = {}
     for trial in sorted((folder / "trials").glob("[!.]*/trial.json")):
         trials[trial.parent.name] = listing(trial.parent, trial.parent.rglob("*"))
-    own = [folder / "manifest.json", folder / "campaign.toml", *(folder / "vetting").rglob("*")]
+    own = [
+        folder / "manifest.json",
+        folder / "campaign.toml",
+        *folder.glob("omb-*.yaml"),
+        *(folder / "vetting").rglob("*"),
+    ]
     return {"campaign": listing(folder, own), "trials": trials}
 
 

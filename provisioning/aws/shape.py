@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml  # type: ignore[import-untyped]  # ships no types
+import yaml
 from pydantic import Field
 
 from provisioning.document import build

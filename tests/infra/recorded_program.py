@@ -21,7 +21,7 @@ from typing import Any
 import pulumi
 import pulumi.runtime
 import pulumi.runtime.mocks as mocks
-import yaml  # type: ignore[import-untyped]  # ships no types
+import yaml
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]  # ships no types
 from pulumi.runtime import run_in_stack
 from pulumi.runtime.settings import set_root_resource

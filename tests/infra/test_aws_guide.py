@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import botocore.session
-import yaml  # type: ignore[import-untyped]  # ships no types
+import yaml
 from pydantic.alias_generators import to_camel
 
 from infra.instance_types import INSTANCE_TYPES

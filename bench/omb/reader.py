@@ -1,0 +1,52 @@
+"""YAML as OpenMessaging Benchmark reads it, into plain data. What would be read in two ways is refused or left a text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from provisioning.document import read_text
+from provisioning.errors import InvalidInput
+
+_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain data only. A key that is given twice is an error; 0x10, 010 and 1:30 are texts, which no number accepts."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} is given twice", problem_mark=key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+    def decimal(self, node: yaml.ScalarNode) -> int | str:
+        """YAML 1.1 also knows octal numbers and those of base 60; a minute and a half would become 90."""
+        text = str(node.value)
+        return int(text.replace("_", "")) if _DECIMAL.fullmatch(text) else text
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.decimal)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The file's keys and values; a key without a value isn't given. Raises InvalidInput if it is missing or malformed."""
+    try:
+        document = yaml.load(read_text(path), Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise InvalidInput(f"{path}: not valid YAML: {_told(error)}.") from None
+    if not isinstance(document, dict):
+        raise InvalidInput(f"{path}: expected keys and values, such as 'topics: 1'.")
+    return {str(key): value for key, value in document.items() if value is not None}
+
+
+def _told(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"{error.problem} (line {mark.line + 1}, column {mark.column + 1})"
+    return " ".join(str(error).split())
