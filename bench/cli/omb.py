@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,7 @@ def _from_file(files: Sequence[Path], given: dict[str, Any]) -> Chosen:
     if files[0].suffix in (".yaml", ".yml"):
         raise InvalidInput(
             f"{files[0]}: a campaign is a TOML file.",
-            next_step=f"A workload of OpenMessaging Benchmark? Add --omb: --omb {' '.join(str(file) for file in files)}",
+            next_step=f"Is it a workload of OpenMessaging Benchmark? Add --omb: --omb {shlex.join(map(str, files))}",
         )
     if len(files) > 1:
         raise InvalidInput(f"{files[1]}: one campaign at a time; several files are for --omb.")
@@ -101,11 +102,13 @@ def _from_omb(files: Sequence[Path], given: dict[str, Any]) -> Chosen:
     choices = Choices(**{**vars(DEFAULTS), **given})
     file = write_campaign(files, choices, STATE / "omb")
     campaign = load_campaign(file)
-    console.print(f"As samebox understands it: {shown(file)}", markup=False)
+    console.print(f"As samebox understands it: {shown(file)}", markup=False, soft_wrap=True)
     for sentence in dict.fromkeys(sentence for each in campaign.experiments for sentence in each.differs):
-        console.print(f"  {sentence}", markup=False)
+        console.print(f"- {sentence}", markup=False, soft_wrap=True)
     options = f"--systems {_listed(choices.systems)} --durability {_listed(choices.durability)}"
-    typed = f"--omb {' '.join(shown(each) for each in files)} {options} --blocks {choices.blocks} --seed {choices.seed}"
+    typed = (
+        f"--omb {shlex.join(shown(each) for each in files)} {options} --blocks {choices.blocks} --seed {choices.seed}"
+    )
     return Chosen(campaign, file, typed)
 
 

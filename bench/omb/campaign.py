@@ -65,7 +65,8 @@ def campaign_document(files: Sequence[Path], choices: Choices) -> dict[str, Any]
     return {
         "schema": CAMPAIGN_SCHEMA,
         "name": _campaign_name(files),
-        "question": "What OpenMessaging Benchmark asks with: " + "; ".join(each["title"] for each in experiments),
+        "question": "OpenMessaging Benchmark: "
+        + (experiments[0]["title"] if len(files) == 1 else f"{len(files)} workloads"),
         "seed": choices.seed,
         "systems": choices.systems,
         "blocks": choices.blocks,
@@ -113,12 +114,13 @@ def _require_distinct(files: Sequence[Path]) -> None:
     """Trials are called by their workload, so that two files must not have one name."""
     named: dict[str, Path] = {}
     for file in files:
-        other = named.setdefault(_slug(file), file)
-        if other is not file:
+        name = _slug(file)
+        if name in named:
             raise InvalidInput(
-                f"{other} and {file} would both be called {_slug(file)!r}.",
+                f"{named[name]} and {file} would both be called {name!r}.",
                 next_step="Rename one of them, or run them one after the other.",
             )
+        named[name] = file
 
 
 def _put(path: Path, content: bytes) -> None:

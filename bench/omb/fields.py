@@ -112,7 +112,10 @@ class OmbWorkload:
     ] = ()
     consumerOnly: Annotated[
         Flag,
-        _only(False, why="samebox reads only what it sent itself; a backlog (consumerBacklogSizeGB) is read after it"),
+        _only(
+            False,
+            why="samebox reads only what it sent itself; a backlog (consumerBacklogSizeGB) is sent and read in one trial",
+        ),
     ] = False
     backlogProducerRate: OtherRate = -1
     drainProducerRate: OtherRate = -1

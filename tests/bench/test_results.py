@@ -39,6 +39,19 @@ def test_results_are_written_once(tmp_path: Path) -> None:
     assert results.manifest()["schema"] == 1
 
 
+def test_what_a_campaign_was_made_from_lies_beside_it(tmp_path: Path) -> None:
+    """The sources are copied from beside the campaign file, byte for byte; those that aren't named are not."""
+    campaign_file = tmp_path / "campaign.toml"
+    for name in ("campaign.toml", "omb-one.yaml", "omb-other.yaml"):
+        (tmp_path / name).write_text(f"# {name}\n")
+    results = Results(tmp_path / "results" / "demo")
+    results.begin({"schema": 1, "order": []}, {}, campaign_file, ["omb-one.yaml"])
+    assert sorted(path.name for path in results.root.iterdir()) == [
+        "campaign.toml", "manifest.json", "omb-one.yaml", "trials"
+    ]  # fmt: skip
+    assert (results.root / "omb-one.yaml").read_text() == "# omb-one.yaml\n"
+
+
 def test_setting_aside_keeps_everything(tmp_path: Path) -> None:
     """An earlier run keeps its files under a dated name, also when set aside twice in a second."""
     kept = []

@@ -35,6 +35,7 @@ def begin(host: FolderHost, seed: int = 1) -> Results:
     (root / "vetting").mkdir()
     (root / "vetting" / "broker-1.json").write_text("{}")
     (root / "campaign.toml").write_text("schema = 1\n")
+    (root / "omb-steady.yaml").write_text("topics: 1\n")
     (root / "manifest.json").write_text(json.dumps({"schema": MANIFEST_SCHEMA, "seed": seed, "order": []}))
     return there(host)
 
@@ -61,6 +62,7 @@ def test_trial_by_trial(host: FolderHost, results: Results) -> None:
     assert fetch_results(host, "demo", results, print) == ("one",)
     assert (results.trial_dir("one") / "produced" / "a.parquet").read_text() == "one"
     assert results.campaign_file.exists()
+    assert (results.root / "omb-steady.yaml").read_text() == "topics: 1\n"
     assert (results.root / "vetting" / "broker-1.json").exists()
     before = (results.trial_dir("one") / "trial.json").stat().st_ino
     finish(remote, "two")

@@ -1,0 +1,74 @@
+"""`samebox plan --omb` as a user types it, with the mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.campaign import load_campaign
+from bench.checkout import CHECKOUT
+from bench.cli.main import samebox
+from bench.cli.options import shown
+from provisioning.errors import InvalidInput
+from tests.omb.files import write
+
+DEMO = str(CHECKOUT / "campaigns" / "demo.toml")
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where campaigns are written that were made from workload files."""
+    monkeypatch.setattr("bench.cli.omb.STATE", tmp_path / "state")
+    return tmp_path / "state"
+
+
+def typed(*words: str | Path) -> None:
+    """What `samebox` does with these words."""
+    samebox.main([str(word) for word in words], standalone_mode=False)
+
+
+def test_the_plan_of_a_workload_file(tmp_path: Path, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every system by default, once, at level 1; the campaign it became is named, and its differences are told."""
+    typed("plan", "--omb", write(tmp_path, producerRate=0), "--json")
+    output = capsys.readouterr()
+    trials = json.loads(output.out)["trials"]
+    assert [trial["trial"] for trial in trials] == ["b01-1-kafka-l1-steady", "b01-2-pulsar-l1-steady"]
+    (written,) = state.glob("omb/*/campaign.toml")
+    assert f"As samebox understands it: {shown(written)}" in output.err
+    assert all(sentence in output.err for sentence in load_campaign(written).experiments[0].differs)
+
+
+def test_what_the_files_do_not_say_is_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Systems, durability, blocks and seed are options."""
+    options = ["--systems", "kafka", "--durability", "1,2", "--blocks", "2", "--seed", "9"]
+    typed("plan", "--omb", write(tmp_path, "a.yaml"), write(tmp_path, "b.yaml"), *options, "--json")
+    trials = json.loads(capsys.readouterr().out)["trials"]
+    found = {(trial["system"], trial["durability"], trial["workload"], trial["block"]) for trial in trials}
+    assert found == {("kafka", level, name, block) for level in "12" for name in "ab" for block in (1, 2)}
+
+
+def test_mistakes_are_answered_with_what_to_type(tmp_path: Path) -> None:
+    """A file of the wrong kind, an option that a campaign file has itself, a system that there isn't."""
+    file = write(tmp_path)
+    for words, said in (
+        (["plan", file], "a campaign is a TOML file"),
+        (["plan", "--omb", DEMO], "a campaign of samebox's own"),
+        (["plan", DEMO, "--blocks", "2"], "--blocks is for --omb"),
+        (["plan", DEMO, DEMO], "one campaign at a time"),
+        (["plan", "--omb", file, "--systems", "cafka"], "--systems: unknown 'cafka'. Valid choices: kafka,pulsar"),
+        (["plan", "--omb", file, "--systems", "kafka,kafka"], "kafka is listed twice"),
+        (["plan", "--omb", file, "--durability", "9"], "--durability: unknown '9'. Valid choices: 1,2,"),
+        (["plan", "--omb", tmp_path / "stead.yaml"], "no such file"),
+        (["plan", "--omb", file, "--systems", "kafka", "--durability", "2-bypass"], "no system can do what is asked"),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            typed(*words)
+        assert said in str(caught.value)
+
+
+def test_a_campaign_file_is_planned_as_ever(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without --omb the one file is a campaign."""
+    typed("plan", DEMO, "--json")
+    assert json.loads(capsys.readouterr().out)["campaign"] == "demo"
