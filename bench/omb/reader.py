@@ -11,15 +11,15 @@ import yaml
 from provisioning.document import read_text
 from provisioning.errors import InvalidInput
 
-_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
+_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9_]{0,17})")  # what OpenMessaging Benchmark's own integers hold
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain data only. A key that is given twice is an error; 0x10, 010 and 1:30 are texts, which no number accepts."""
+    """Plain data only. A key that is given twice is an error; 0x10, 010, 1:30 and dates are texts, which no number accepts."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
-        for key, _ in node.value:
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
                 raise yaml.MarkedYAMLError(problem=f"key {key.value!r} is given twice", problem_mark=key.start_mark)
             seen.add(key.value)
@@ -32,6 +32,7 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.decimal)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: str(node.value))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -40,6 +41,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         document = yaml.load(read_text(path), Loader=_Loader)
     except yaml.YAMLError as error:
         raise InvalidInput(f"{path}: not valid YAML: {_told(error)}.") from None
+    except (ValueError, KeyError) as error:  # how PyYAML refuses a value that isn't what its tag says, as in !!bool 7
+        raise InvalidInput(f"{path}: not valid YAML: {error}.") from None
     if not isinstance(document, dict):
         raise InvalidInput(f"{path}: expected keys and values, such as 'topics: 1'.")
     return {str(key): value for key, value in document.items() if value is not None}

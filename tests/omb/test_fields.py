@@ -127,6 +127,8 @@ def test_all_problems_are_listed_at_once(tmp_path: Path) -> None:
         ("", "expected keys and values"),
         ("topics: !!python/object:os.system 1\n", "not valid YAML"),
         ("topics: 1\x00\n", "not valid YAML"),
+        ("topics: !!bool 7\n", "not valid YAML"),
+        ("? [topics]\n: 1\n", "not valid YAML"),
     ],
 )
 def test_malformed_files_are_refused(tmp_path: Path, text: str, words: str) -> None:
@@ -136,12 +138,20 @@ def test_malformed_files_are_refused(tmp_path: Path, text: str, words: str) -> N
     assert words in refusal(path)
 
 
-@pytest.mark.parametrize("written", ["1:30", "0x10", "010"])
+@pytest.mark.parametrize("written", ["1:30", "0x10", "010", "9" * 5000])
 def test_numbers_of_other_bases_are_refused(tmp_path: Path, written: str) -> None:
     """YAML 1.1 would make 90 minutes of 1:30 and 8 of 010."""
     path = write(tmp_path, without=("testDurationMinutes",))
     path.write_text(path.read_text() + f"testDurationMinutes: {written}\n")
     assert f"key 'testDurationMinutes' = '{written}'" in refusal(path)
+
+
+def test_a_name_that_looks_like_something_else_is_a_name(tmp_path: Path) -> None:
+    """Numbers and days, also ones that the calendar doesn't have."""
+    for written in ("100", "2026-11-21", "2026-13-45"):
+        path = write(tmp_path, without=("name",))
+        path.write_text(path.read_text() + f"name: {written}\n")
+        assert read_workload(path).name == written
 
 
 def test_digits_may_be_grouped(tmp_path: Path) -> None:

@@ -71,6 +71,13 @@ def test_a_rate_that_is_not_meant_is_overdriven(tmp_path: Path, rate: int, pacin
     assert ("overdriven" in said(tmp_path, producerRate=rate)) == (pacing == "closed-loop")
 
 
+@pytest.mark.parametrize(("message_bytes", "planned_per_s"), [(100, 250_000), (65_536, 4_096), (1_000_000, 268)])
+def test_disk_space_is_planned_for_what_can_be_reached(tmp_path: Path, message_bytes: int, planned_per_s: int) -> None:
+    """Ten million large messages a second would fit no disk; it is planned for 256 MiB/s or 250,000 messages/s at most."""
+    workload = mapped(tmp_path, producerRate=10_000_000, messageSize=message_bytes)
+    assert workload.planned_rate_per_s == planned_per_s
+
+
 def test_a_backlog_is_gibibytes_of_all_subscriptions(tmp_path: Path) -> None:
     """Three subscriptions that lack 2 GiB each lack 6 together; nobody reads before it is there."""
     workload = mapped(tmp_path, consumerBacklogSizeGB=6, backlogDrainRatio=0.9)
