@@ -122,7 +122,7 @@ def _reading(omb: OmbWorkload) -> dict[str, Any]:
         "size_bytes": size_bytes,
         "consumers": omb.consumers,
         "subscriptions": subscriptions,
-        # the file bounds nothing; a system that doesn't catch up in twice the time that building took is told so
+        # the file sets no bound: twice the time that building takes, at least our usual one
         "catch_up_s": max(Backlog.catch_up_s, round(2 * build_s)),
         "drained_share": omb.backlogDrainRatio,
     }

@@ -27,12 +27,16 @@ class _Loader(yaml.SafeLoader):
 
     def decimal(self, node: yaml.ScalarNode) -> int | str:
         """YAML 1.1 also knows octal numbers and those of base 60; a minute and a half would become 90."""
-        text = str(node.value)
+        text = self.as_written(node)
         return int(text.replace("_", "")) if _DECIMAL.fullmatch(text) else text
+
+    def as_written(self, node: yaml.ScalarNode) -> str:
+        """A day may be part of a name, also one that the calendar doesn't have."""
+        return str(node.value)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.decimal)
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: str(node.value))
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.as_written)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
