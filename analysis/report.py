@@ -19,7 +19,7 @@ from analysis.schema import SCHEMA_VERSION
 _MANIFEST_SHOWN = (
     *("campaign", "question", "seed", "created_ns", "samebox_version", "git", "lock_sha256", "campaign_file"),
     *("campaign_sha256", "order", "order_kind", "testbed", "facts", "software", "durability_table", "vetting"),
-    *("floor", "checks", "caveats", "repeat"),
+    *("floor", "checks", "caveats", "repeat", "scale", "representative"),
 )
 
 

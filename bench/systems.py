@@ -20,7 +20,8 @@ class System:
 
     `durability` has the levels it can give, with what each means there: name -> component -> key -> value.
     `cannot` has the reason for each that it can't give. `native_tool` is the load tool that it comes with. `journal_factor`
-    is how often a host writes each stored byte (2 = a journal beside the storage), for the disk estimate.
+    is how often a host writes each stored byte (2 = a journal beside the storage), for the disk estimate; `start_s` is how
+    long its cluster takes to be complete, for the estimate of time.
     """
 
     deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]
@@ -29,6 +30,7 @@ class System:
     cannot: Mapping[str, str]
     native_tool: NativeTool
     journal_factor: float
+    start_s: float
 
 
 SYSTEMS: dict[str, System] = {
@@ -38,7 +40,8 @@ SYSTEMS: dict[str, System] = {
         kafka.durability_table(),
         kafka.CANNOT,
         native_kafka.ProducerPerformance(),
-        1,
+        journal_factor=1,
+        start_s=10,
     ),
     "pulsar": System(
         pulsar.PulsarDeployment,
@@ -46,6 +49,7 @@ SYSTEMS: dict[str, System] = {
         pulsar.durability_table(),
         pulsar.CANNOT,
         native_pulsar.PulsarPerf(),
-        2,
+        journal_factor=2,
+        start_s=20,
     ),
 }
