@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.campaign import Campaign, Experiment, Representative
+from bench.scale import Scale
 from provisioning.errors import InvalidInput
 
 
@@ -17,10 +18,21 @@ class Choice:
     scale: str | None = None
     representative: bool = False
 
+    def require_known(self, campaign: Campaign, *, where: str) -> None:
+        """Raises InvalidInput, starting with `where`, for a scale that the campaign hasn't."""
+        if self.scale is None or self.scale in campaign.scales:
+            return
+        valid = ", ".join(sorted(campaign.scales)) or "none, the file has no scales"
+        raise InvalidInput(
+            f"{where}: it has no scale {self.scale!r}. Valid choices: {valid}.",
+            next_step="Leave --scale out, or add a table [scales.NAME] to the file (docs/campaigns.md).",
+        )
+
     def of(self, campaign: Campaign, *, where: str) -> Campaign:
-        """The campaign as it is to be run. Raises InvalidInput, starting with `where`, for a scale it hasn't."""
+        """The campaign as it is to be run. Raises InvalidInput as `require_known`."""
+        self.require_known(campaign, where=where)
         if self.scale is not None:
-            campaign = _scaled(campaign, self.scale, where)
+            campaign = _scaled(campaign, campaign.scales[self.scale])
         if self.representative:
             chosen = tuple(_representative(each) for each in campaign.questions)
             campaign = replace(campaign, experiments=chosen, workloads=(), durability=())
@@ -49,14 +61,7 @@ def choice_of(manifest: Mapping[str, Any]) -> Choice:
     return Choice(str(scale["name"]) if scale else None, bool(manifest.get("representative")))
 
 
-def _scaled(campaign: Campaign, name: str, where: str) -> Campaign:
-    if name not in campaign.scales:
-        valid = ", ".join(sorted(campaign.scales)) or "none, the file has no scales"
-        raise InvalidInput(
-            f"{where}: it has no scale {name!r}. Valid choices: {valid}.",
-            next_step="Leave --scale out, or add a table [scales.NAME] to the file (docs/campaigns.md).",
-        )
-    scale = campaign.scales[name]
+def _scaled(campaign: Campaign, scale: Scale) -> Campaign:
     experiments = tuple(
         replace(each, workloads=tuple(scale.of(workload) for workload in each.workloads))
         for each in campaign.experiments

@@ -87,6 +87,7 @@ def run(
     anywhere, and `samebox resume` follows it, brings its records here and makes the report.
     """
     campaign = load_campaign(campaign_file)
+    choice.require_known(campaign, where=str(campaign_file))
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
         inventory = target.inventory()
