@@ -10,7 +10,7 @@ from shlex import quote
 from typing import Any
 
 from bench.campaign import Campaign, TrialSpec
-from bench.estimate import sending_s
+from bench.estimate import load_s
 from bench.host_watch import HostWatch
 from bench.load.abort import Abort
 from bench.load.collect import Collector, Fetch
@@ -65,7 +65,7 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
         "reset": 3.0,
         "start": SYSTEMS[spec.system].start_s + partitions * PARTITION_S,
         "settings": 4.0,
-        "load": sending_s(spec.workload) + 6.0,
+        "load": load_s(spec.workload),
         "count": 2.0,
         "stop": 5.0,
         "collect": 1.0,
