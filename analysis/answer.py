@@ -31,7 +31,8 @@ def answer(
     """Puts the outcomes first, then the headline ratios."""
     findings = [_outcome_sentence(outcome) for outcome in outcomes]
     findings += [_ratio_sentence(c) for metric in _SPOKEN for c in comparisons if c.metric == metric]
-    warnings = [_excluded_sentence(excluded)] if excluded else []
+    warnings = _size_warnings(campaign.manifest)
+    warnings += [_excluded_sentence(excluded)] if excluded else []
     warnings += _design_warnings(campaign)
     return Answer(tuple(findings), _certainty(campaign, comparisons), tuple(warnings))
 
@@ -76,6 +77,19 @@ def _certainty(campaign: Campaign, comparisons: Sequence[Comparison]) -> str:
 def _has_same_system_twice(campaign: Campaign) -> bool:
     cells = [(trial.block, trial.cell, trial.system) for trial in campaign.trials]
     return len(cells) != len(set(cells))
+
+
+def _size_warnings(manifest: Mapping[str, Any]) -> list[str]:
+    """How much of the campaign that the file describes was run."""
+    found = []
+    scale = manifest.get("scale")
+    if scale:
+        found.append(
+            f"Scaled down ({scale['name']}), so no figure here is one of the full load: {'; '.join(scale['rules'])}."
+        )
+    if manifest.get("representative"):
+        found.append("Only what represents each experiment was run: one workload at one promise.")
+    return found
 
 
 def _excluded_sentence(excluded: Sequence[Exclusion]) -> str:

@@ -19,7 +19,7 @@ from analysis.schema import SCHEMA_VERSION
 _MANIFEST_SHOWN = (
     *("campaign", "question", "seed", "created_ns", "samebox_version", "git", "lock_sha256", "campaign_file"),
     *("campaign_sha256", "order", "order_kind", "testbed", "facts", "software", "durability_table", "vetting"),
-    *("floor", "checks", "caveats", "repeat"),
+    *("floor", "checks", "caveats", "repeat", "scale", "representative"),
 )
 
 
@@ -48,11 +48,20 @@ def report_document(results: Results) -> dict[str, Any]:
         "comparisons": [_comparison(found) for found in results.comparisons],
         "excluded": [asdict(exclusion) for exclusion in results.excluded],
         "not_recorded": list(campaign.not_recorded),
+        "differs": _differs(campaign.manifest.get("definition") or {}),
         "trials": [_trial(evidence, results) for evidence in results.trials],
         "checks": checks_document(results.checks),
         "vetting": {host: _verdicts(document) for host, document in campaign.vetting.items()},
         "summary": summary_rows(results),
     }
+
+
+def _differs(definition: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What is done in another way than published, by the campaign's file: in all experiments, or in one."""
+    experiments = definition.get("experiments") or []
+    found = [("all", sentence) for sentence in definition.get("differs") or []]
+    found += [(each["id"], sentence) for each in experiments for sentence in each["differs"]]
+    return [{"experiment": experiment, "sentence": sentence} for experiment, sentence in found]
 
 
 def checks_document(checks: Iterable[Check]) -> list[dict[str, Any]]:

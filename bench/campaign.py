@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -36,9 +36,9 @@ DurabilityName = Annotated[str, BeforeValidator(lambda value: str(value) if isin
 
 @dataclass(frozen=True)
 class Representative:
-    """The one durability and workload of an experiment that stand for it where time is short."""
+    """What stands for an experiment where time is short: one workload, at one promise (in all its variants, where it says so)."""
 
-    durability: DurabilityName
+    durability: tuple[DurabilityName, ...]
     workload: str
 
 
@@ -46,8 +46,9 @@ class Representative:
 class Experiment:
     """Workloads at durability levels that answer one question of a campaign; `id` is that of the published experiment.
 
-    `systems`: those of the campaign, unless named here. `absent`: systems that the published experiment had and samebox
-    hasn't, each with the reason. `differs`: what is done in another way than published, one sentence each.
+    `systems`: those of the campaign, unless named here. `durability_of`: the levels of a system that wasn't run at all of
+    `durability`. `absent`: systems that the published experiment had and samebox hasn't, each with the reason. `differs`:
+    what is done in another way than published, one sentence each.
     """
 
     id: ExperimentId
@@ -55,9 +56,14 @@ class Experiment:
     durability: tuple[DurabilityName, ...]
     workloads: tuple[Workload, ...]
     systems: tuple[str, ...] = ()
+    durability_of: Mapping[str, tuple[DurabilityName, ...]] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
     representative: Representative | None = None
+
+    def asks(self, system: str, durability: str) -> bool:
+        """Whether a system is to be run at one of the durabilities."""
+        return durability in self.durability_of.get(system, self.durability)
 
 
 @dataclass(frozen=True)
@@ -65,8 +71,9 @@ class Campaign:
     """Blocks of trials, one seed, one question: about `workloads` at levels of `durability`, or about several `experiments`.
 
     `system_profile`: whose settings the systems get. `checks` overrides bounds of the testbed's profile, check name -> bound ->
-    value; `settings` single settings, system -> component -> key -> value. `scales`: how to shrink it, by name. `sources`: the
-    files beside it that it was made from, name -> SHA-256.
+    value; `settings` single settings, system -> component -> key -> value. `scales`: how to shrink it, by name. `differs`: what
+    is done in another way than published in all its experiments. `sources`: the files beside it that it was made from, name ->
+    SHA-256.
     """
 
     schema: int
@@ -84,6 +91,7 @@ class Campaign:
     settings: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     scales: Mapping[str, Scale] = field(default_factory=dict)
     sources: Mapping[SourceName, str] = field(default_factory=dict)
+    differs: tuple[str, ...] = ()
 
     @property
     def questions(self) -> tuple[Experiment, ...]:
@@ -138,9 +146,12 @@ def load_campaign(path: Path) -> Campaign:
     problems = [*_shape(campaign), *_unknown_names(campaign), *_repeats(campaign), *_representatives(campaign)]
     problems += _sources(campaign, path.parent)
     if not problems and not order_of(campaign):
-        problems = [f"no system can do what is asked: {cell.system}: {cell.reason}" for cell in empty_cells(campaign)]
+        cells = [cell for cell in empty_cells(campaign) if cell.durability is not None]
+        problems = [
+            f"nothing of it can be run: {cell.system} at level {cell.durability}: {cell.reason}" for cell in cells
+        ]
     if problems:
-        raise InvalidInput("\n".join(f"{path}: {problem}" for problem in problems))
+        raise InvalidInput("\n".join(f"{path}: {problem}" for problem in dict.fromkeys(problems)))
     return campaign
 
 
@@ -168,10 +179,23 @@ def _unknown_names(campaign: Campaign) -> list[str]:
         if name not in SYSTEMS
     ]
     problems += [
+        f"key '{prefix}systems': {name} is not one of the campaign's own: {', '.join(campaign.systems)}."
+        for prefix, each in _named(campaign)
+        for name in each.systems
+        if name in SYSTEMS and name not in campaign.systems
+    ]
+    problems += [
         f"key '{prefix}durability': unknown level {level!r}. Valid choices: {', '.join(DURABILITY)}."
         for prefix, each in _named(campaign)
         for level in each.durability
         if level not in DURABILITY
+    ]
+    problems += [
+        f"key '{prefix}durability_of.{name}': only systems and levels of the experiment can stand here: "
+        f"{', '.join(campaign.systems_of(each))}; {', '.join(each.durability)}."
+        for prefix, each in _named(campaign)
+        for name, levels in each.durability_of.items()
+        if name not in campaign.systems_of(each) or not set(levels) <= set(each.durability)
     ]
     problems += [
         f"key '{prefix}absent.{name}': samebox has {name}: take it out of 'absent'."
@@ -203,7 +227,7 @@ def _repeats(campaign: Campaign) -> list[str]:
         problems += [
             f"key {key!r}: {value} is listed twice." for value in sorted({v for v in values if values.count(v) > 1})
         ]
-    return list(dict.fromkeys(problems))
+    return problems
 
 
 def _representatives(campaign: Campaign) -> list[str]:
@@ -214,7 +238,7 @@ def _representatives(campaign: Campaign) -> list[str]:
         workloads = [workload.name for workload in each.workloads]
         if each.representative.workload not in workloads:
             problems.append(f"key '{prefix}representative.workload': valid choices: {', '.join(workloads)}.")
-        if each.representative.durability not in each.durability:
+        if not each.representative.durability or not set(each.representative.durability) <= set(each.durability):
             problems.append(f"key '{prefix}representative.durability': valid choices: {', '.join(each.durability)}.")
     return problems
 
@@ -238,10 +262,15 @@ def empty_cells(campaign: Campaign) -> tuple[EmptyCell, ...]:
     for each in campaign.questions:
         found += [EmptyCell(each.id, system, None, reason) for system, reason in each.absent.items()]
         found += [
-            EmptyCell(each.id, system, level, SYSTEMS[system].cannot[level])
+            EmptyCell(
+                each.id,
+                system,
+                level,
+                SYSTEMS[system].cannot.get(level, f"samebox has no settings of {system} for this level"),
+            )
             for level in each.durability
             for system in campaign.systems_of(each)
-            if level not in SYSTEMS[system].durability
+            if each.asks(system, level) and level not in SYSTEMS[system].durability
         ]
     return tuple(found)
 
@@ -262,7 +291,7 @@ def order_of(campaign: Campaign) -> tuple[TrialSpec, ...]:
                     (system, name)
                     for system in campaign.systems_of(each)
                     for name in compared
-                    if name in SYSTEMS[system].durability
+                    if each.asks(system, name) and name in SYSTEMS[system].durability
                 ]
                 if campaign.order == "alternate" and block % 2 == 0:
                     cells.reverse()
@@ -278,16 +307,3 @@ def _promises(names: Sequence[str]) -> list[list[str]]:
     """Durabilities grouped by the level that they promise, in the order of the file."""
     levels = dict.fromkeys(DURABILITY[name].level for name in names)
     return [[name for name in names if DURABILITY[name].level == level] for level in levels]
-
-
-def representative_of(campaign: Campaign) -> Campaign:
-    """The campaign with one durability and one workload of every experiment: the declared ones, else the first."""
-    return replace(
-        campaign, experiments=tuple(_representative(each) for each in campaign.questions), workloads=(), durability=()
-    )
-
-
-def _representative(experiment: Experiment) -> Experiment:
-    chosen = experiment.representative or Representative(experiment.durability[0], experiment.workloads[0].name)
-    workloads = tuple(workload for workload in experiment.workloads if workload.name == chosen.workload)
-    return replace(experiment, durability=(chosen.durability,), workloads=workloads)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.campaign import Campaign, TrialSpec, empty_cells
+from bench.choice import WHOLE, Choice
 from bench.profile import Check
 from bench.results import MANIFEST_SCHEMA
 from provisioning.inventory import Inventory
@@ -37,6 +38,7 @@ def manifest_of(
     campaign: Campaign,
     trials: Sequence[TrialSpec],
     *,
+    choice: Choice = WHOLE,
     campaign_file: Path,
     origin: Origin,
     inventory: Inventory,
@@ -66,6 +68,7 @@ def manifest_of(
         "lock_sha256": origin.lock_sha256,
         "campaign_file": campaign_file.name,
         "campaign_sha256": _sha256(campaign_file),
+        **choice.to_json(campaign),
         "definition": dataclasses.asdict(campaign),
         "order": [trial.to_json() for trial in trials],
         "order_kind": campaign.order,

@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.campaign import Campaign, TrialSpec, order_of
 from bench.checkout import CHECKOUT, SCRATCH
+from bench.choice import WHOLE, Choice
 from bench.load.collect import Collector, Fetch, Upload
 from bench.load.floor import measure_floor
 from bench.manifest import Origin, manifest_of, origin_of
@@ -37,25 +38,27 @@ from provisioning.system_profile import merged
 OLDEST_JAVA = 17
 SOFTWARE_STEP = Step("software onto the hosts", 20.0)
 FLOOR_STEP = Step("the load generator's own floor", 12.0)
-REPORT_STEP = Step("report", 30.0)
+REPORT_TITLE = "report"
 
 
 @dataclasses.dataclass(frozen=True)
 class Prepared:
-    """A campaign that was checked against its testbed: nothing has been started yet."""
+    """A campaign, as much of it as was chosen, checked against its testbed: nothing has been started yet."""
 
     campaign: Campaign
+    choice: Choice
     campaign_file: Path
     profile: Profile
     checks: tuple[Check, ...]
     trials: tuple[TrialSpec, ...]
 
 
-def prepare(campaign: Campaign, campaign_file: Path, testbed_kind: str) -> Prepared:
+def prepare(campaign: Campaign, campaign_file: Path, testbed_kind: str, choice: Choice = WHOLE) -> Prepared:
     """Everything that can be refused without a testbed. Raises InvalidInput."""
     profile = load_profile(testbed_kind)
     checks = checks_for(profile, campaign.checks, where=str(campaign_file))
-    return Prepared(campaign, campaign_file, profile, checks, order_of(campaign))
+    chosen = choice.of(campaign, where=str(campaign_file))
+    return Prepared(chosen, choice, campaign_file, profile, checks, order_of(chosen))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,6 +132,7 @@ def run_campaign(
             document = manifest_of(
                 prepared.campaign,
                 prepared.trials,
+                choice=prepared.choice,
                 campaign_file=prepared.campaign_file,
                 origin=origin or origin_of(CHECKOUT),
                 inventory=inventory,
@@ -208,6 +212,11 @@ def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Re
             on_all("looking after a trial that ended early", bench.hosts, lambda host: host.run("true"))
         results.finish_trial(spec.trial, document)
         reporter.skip(planned - len(document["steps"]))
+
+
+def report_step(trials: int) -> Step:
+    """The report of so many trials, here."""
+    return Step(REPORT_TITLE, 20.0 + 2.5 * trials)
 
 
 def steps_to_run(prepared: Prepared, finished: Sequence[str]) -> list[Step]:

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.campaign import TrialSpec
+from bench.estimate import messages, sending_s
 from bench.systems import SYSTEMS
+from provisioning.deployment import DURABILITY
 from provisioning.errors import MissingRequirement
 from provisioning.host import Host, on_all
 
@@ -28,13 +30,12 @@ class DiskNeed:
 def need_of(trial: TrialSpec) -> DiskNeed:
     """rate x size x copies x journal factor x time, plus the records."""
     workload = trial.workload
-    seconds = workload.warmup_s + workload.build_s + workload.measure_s
-    factor = SYSTEMS[trial.system].journal_factor
-    messages = workload.planned_rate_per_s * seconds
-    total = int(messages * workload.message_bytes * COPIES * factor + record_bytes(trial))
+    factor = 1.0 if DURABILITY[trial.durability].bypass else SYSTEMS[trial.system].journal_factor
+    total = int(messages(workload) * workload.message_bytes * COPIES * factor + record_bytes(trial))
+    about = "" if workload.pacing == "open-loop" else "expected "
     sentence = (
-        f"{workload.planned_rate_per_s:,.0f} messages/s x {workload.message_bytes:,} bytes x {COPIES} copies x journal factor "
-        f"{factor:g} x {seconds:g} s"
+        f"{about}{workload.planned_rate_per_s:,.0f} messages/s x {workload.message_bytes:,} bytes x {COPIES} copies x journal "
+        f"factor {factor:g} x {sending_s(workload):,.0f} s"
     )
     return DiskNeed(trial.trial, total, sentence)
 
@@ -42,9 +43,10 @@ def need_of(trial: TrialSpec) -> DiskNeed:
 def record_bytes(trial: TrialSpec) -> float:
     """What a trial's records take at most."""
     workload = trial.workload
-    messages = workload.planned_rate_per_s * (workload.warmup_s + workload.build_s + workload.measure_s)
-    readers = workload.subscriptions + (workload.backlog.subscriptions if workload.backlog else 0)
-    return messages * RECORD_BYTES_PER_MESSAGE * readers
+    readers = (workload.subscriptions if workload.consumers else 0) + (
+        workload.backlog.subscriptions if workload.backlog else 0
+    )
+    return messages(workload) * RECORD_BYTES_PER_MESSAGE * max(1, readers)
 
 
 def free_bytes(hosts: Sequence[Host]) -> Mapping[str, int]:
@@ -62,16 +64,21 @@ def free_bytes(hosts: Sequence[Host]) -> Mapping[str, int]:
     return disks
 
 
+def largest_need(trials: Sequence[TrialSpec]) -> DiskNeed:
+    """That of the trial that writes most; every trial begins on wiped disks."""
+    return max((need_of(trial) for trial in trials), key=lambda need: need.bytes)
+
+
 def check_space(trials: Sequence[TrialSpec], brokers: Sequence[Host]) -> DiskNeed:
     """The largest need. Raises MissingRequirement when it exceeds half of what is free on the brokers' distinct disks."""
-    largest = max((need_of(trial) for trial in trials), key=lambda need: need.bytes)
+    largest = largest_need(trials)
     disks = free_bytes(brokers)
     free = sum(disks.values())
     if largest.bytes > free * USABLE_SHARE:
         raise MissingRequirement(
             f"not enough disk: {largest.trial} writes about {gibibytes(largest.bytes)} ({largest.sentence}), and half of what is free "
             f"on {len(disks)} disk{'s' if len(disks) > 1 else ''} is {gibibytes(free * USABLE_SHARE)}.",
-            next_step="Lower rate_per_s, message_bytes or measure_s in the campaign file, or free some space.",
+            next_step="Run it at a smaller --scale, lower rate_per_s, message_bytes or measure_s in the campaign file, or free space.",
         )
     return largest
 

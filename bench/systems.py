@@ -21,8 +21,9 @@ class System:
 
     `durability` has the levels it can give, with what each means there: name -> component -> key -> value.
     `cannot` has the reason for each that it can't give, `differences` how it keeps those that it can in its own way. `profiles`
-    is the folder of its system profiles. `native_tool` is the load tool that it comes with. `journal_factor`
-    is how often a host writes each stored byte (2 = a journal beside the storage), for the disk estimate.
+    is the folder of its system profiles. `native_tool` is the load tool that it comes with. `journal_factor` is how often a host
+    writes each stored byte (2 = a journal beside the storage), for the disk estimate; `start_s` is how long its cluster takes
+    to be complete, for the estimate of time.
     """
 
     deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]
@@ -33,6 +34,7 @@ class System:
     profiles: Path
     native_tool: NativeTool
     journal_factor: float
+    start_s: float
 
 
 SYSTEMS: dict[str, System] = {
@@ -44,7 +46,8 @@ SYSTEMS: dict[str, System] = {
         kafka.DIFFERENCES,
         kafka.PROFILES,
         native_kafka.ProducerPerformance(),
-        1,
+        journal_factor=1,
+        start_s=10,
     ),
     "pulsar": System(
         pulsar.PulsarDeployment,
@@ -54,6 +57,7 @@ SYSTEMS: dict[str, System] = {
         pulsar.DIFFERENCES,
         pulsar.PROFILES,
         native_pulsar.PulsarPerf(),
-        2,
+        journal_factor=2,
+        start_s=20,
     ),
 }

@@ -12,6 +12,7 @@ import click
 
 from bench.campaign import load_campaign
 from bench.checkout import RESULTS
+from bench.choice import Choice
 from bench.cli.campaign import (
     again_option,
     campaign_argument,
@@ -21,7 +22,7 @@ from bench.cli.campaign import (
 )
 from bench.cli.money import cost
 from bench.cli.on_emr import EMR_STEP, report_on_emr
-from bench.cli.options import Target, console, plain_option, shown, software_option, stack_of
+from bench.cli.options import Target, choice_options, console, plain_option, shown, software_option, stack_of
 from bench.cli.teardown import DOWN_STEP, SWEEP_STEP, UP_STEP, Keeper
 from bench.cli.testbed import print_vetting, vet_testbed
 from bench.progress import Step, clock_text
@@ -53,6 +54,7 @@ HOST_KEY_SEED_BYTES = 32
 
 @click.command(name="aws")
 @campaign_argument
+@choice_options
 @click.option(
     "--stack", "stack_name", metavar="NAME", required=True, help="The Pulumi stack (config file) to stand up."
 )
@@ -67,6 +69,7 @@ HOST_KEY_SEED_BYTES = 32
 @again_option
 def aws_campaign(
     campaign_file: Path,
+    choice: Choice,
     stack_name: str,
     yes: bool,
     keep: bool,
@@ -79,7 +82,7 @@ def aws_campaign(
     """All of it on AWS: cost and confirmation, hosts up, vetted, the campaign, a report on EMR, hosts down, nothing left."""
     campaign = load_campaign(campaign_file)
     thresholds = load_thresholds(thresholds_file) if thresholds_file else load_thresholds()
-    prepared = prepare(campaign, campaign_file, TESTBED_KIND)
+    prepared = prepare(campaign, campaign_file, TESTBED_KIND, choice)
     target = Target(stack_name=stack_name)
     stack = stack_of(stack_name)
     steps = steps_of(prepared)
@@ -89,14 +92,14 @@ def aws_campaign(
         with console.status("looking at the plan"):
             expires = configure(stack, campaign.name, steps, datetime.now(UTC))
             plan = stack.preview(lambda _: None)
-        show_cost(campaign_file, stack_name)
+        show_cost(campaign_file, choice, stack_name)
         console.print(
             f"{len(plan)} resources are to be created; the hosts end at {expires} at the latest.", markup=False
         )
         if not (yes or agreed()):
             console.print("Nothing was started.")
             return 1
-        repeat = [f"samebox campaign aws {shown(campaign_file)} --stack {stack_name}"]
+        repeat = [f"samebox campaign aws {shown(campaign_file)}{choice.typed} --stack {stack_name}"]
         with reporter_of(plain, steps) as reporter:
             testbed = AwsTestbed(stack, on_line=reporter.detail)
 
@@ -163,10 +166,18 @@ def life_of(steps: Sequence[Step]) -> timedelta:
     return life
 
 
-def show_cost(campaign_file: Path, stack_name: str) -> None:
+def show_cost(campaign_file: Path, choice: Choice, stack_name: str) -> None:
     """What `samebox cost CAMPAIGN --stack NAME` prints."""
     shown_by = click.get_current_context()
-    shown_by.invoke(cost, campaign_file=campaign_file, stack=stack_name, results_dir=None, prices_file=PRICES_FILE)
+    shown_by.invoke(
+        cost,
+        campaign_file=campaign_file,
+        scale=choice.scale,
+        representative=choice.representative,
+        stack=stack_name,
+        results_dir=None,
+        prices_file=PRICES_FILE,
+    )
 
 
 def agreed() -> bool:

@@ -1,8 +1,7 @@
-"""The commands about campaigns: plan, run, resume, report, and `campaign`, which is all of it from up to down."""
+"""The commands about campaigns: run, resume, report, and `campaign`, which is all of it from up to down."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,19 +9,18 @@ from pathlib import Path
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
-from rich.table import Table
 
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE
+from bench.choice import Choice, choice_of
 from bench.cli.detached import bring_home, leave, refuse_if_taken
 from bench.cli.omb import Chosen, campaign_or_omb
 from bench.cli.on_emr import EMR_STEP, emr_options, report_on_emr, require_consistent
 from bench.cli.options import (
     Target,
+    choice_options,
     console,
     inventory_option,
-    json_option,
     local_testbed,
     plain_option,
     shown,
@@ -33,11 +31,10 @@ from bench.cli.options import (
 from bench.cli.teardown import undisturbed
 from bench.cli.testbed import print_vetting, vet_testbed
 from bench.orchestrator.launch import HANDOVER_STEP
-from bench.progress import Reporter, Step, clock_text, reporter_for
+from bench.progress import Reporter, Step, reporter_for
 from bench.report import Verdicts, make_report, require_spark
 from bench.results import Results
-from bench.runner import REPORT_STEP, SOFTWARE_STEP, prepare, run_campaign, steps_to_run
-from bench.space import gibibytes, need_of
+from bench.runner import REPORT_TITLE, SOFTWARE_STEP, prepare, report_step, run_campaign, steps_to_run
 from bench.vetted import Vetted, load_vetted, vetted
 from provisioning.aws.bucket_layout import results_folder
 from provisioning.aws.time_to_live import require_time
@@ -66,29 +63,7 @@ master_option = click.option("--master", default="local[*]", show_default=True, 
 
 @click.command()
 @campaign_or_omb
-@json_option
-def plan(chosen: Chosen, as_json: bool) -> int:
-    """Print a campaign's trials, order, estimated time and bytes on disk. Starts nothing."""
-    prepared = prepare(chosen.campaign, chosen.file, "local")
-    steps = [VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP]
-    seconds = sum(step.estimate_s for step in steps)
-    if as_json:
-        trials = [{**trial.to_json(), "bytes": need_of(trial).bytes} for trial in prepared.trials]
-        click.echo(json.dumps({"campaign": prepared.campaign.name, "estimate_s": seconds, "trials": trials}, indent=1))
-        return 0
-    table = Table("trial", "block", "system", "level", "workload", "on disk", box=None, header_style="bold")
-    for trial in prepared.trials:
-        size = gibibytes(need_of(trial).bytes)
-        table.add_row(trial.trial, str(trial.block), trial.system, trial.durability, trial.workload.name, size)
-    Console(highlight=False).print(table)
-    click.echo(
-        f"{len(prepared.trials)} trials in {prepared.campaign.blocks} blocks, about {clock_text(seconds)} in all."
-    )
-    return 0
-
-
-@click.command()
-@campaign_or_omb
+@choice_options
 @inventory_option
 @stack_option
 @software_option
@@ -98,6 +73,7 @@ def plan(chosen: Chosen, as_json: bool) -> int:
 @master_option
 def run(
     chosen: Chosen,
+    choice: Choice,
     inventory_file: Path | None,
     stack_name: str | None,
     tarballs: Mapping[str, Path],
@@ -112,18 +88,20 @@ def run(
     anywhere, and `samebox resume` follows it, brings its records here and makes the report.
     """
     campaign = chosen.campaign
+    choice.require_known(campaign, where=str(chosen.file))
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
         inventory = target.inventory()
         report_here = inventory.records_bucket is None and not detach
         if report_here:
             require_spark()
-        prepared = prepare(campaign, chosen.file, inventory.testbed.kind)
-        steps = [VETTING_STEP, *steps_to_run(prepared, ()), *([REPORT_STEP] if report_here else [])]
+        prepared = prepare(campaign, chosen.file, inventory.testbed.kind, choice)
+        reporting = [report_step(len(prepared.trials))] if report_here else []
+        steps = [VETTING_STEP, *steps_to_run(prepared, ()), *reporting]
         _require_time(inventory, steps)
         refuse_if_taken(inventory, target.typed)
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
-        repeat = [f"samebox run {chosen.typed}{target.typed}{' --detach' if detach else ''}"]
+        repeat = [f"samebox run {chosen.typed}{choice.typed}{target.typed}{' --detach' if detach else ''}"]
         with reporter_of(plain, [VETTING_STEP, SOFTWARE_STEP, HANDOVER_STEP] if detach else steps) as reporter:
             vetting = _vetted(target, inventory, reporter)
             if detach:
@@ -172,11 +150,13 @@ def resume(
         if code:
             return code
         manifest = results.manifest()
-        prepared = prepare(load_campaign(results.campaign_file), results.campaign_file, inventory.testbed.kind)
+        campaign, choice = load_campaign(results.campaign_file), choice_of(manifest)
+        prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind, choice)
         left = [] if code == 0 else [VETTING_STEP, *steps_to_run(prepared, results.finished())]
         if left:
             _require_time(inventory, left)
-        with reporter_of(plain, [*left, *([REPORT_STEP] if report_here else [])]) as reporter:
+        reporting = [report_step(len(prepared.trials))] if report_here else []
+        with reporter_of(plain, [*left, *reporting]) as reporter:
             if left:
                 repeat = manifest["repeat"]
                 vetting = _vetted(target, inventory, reporter)
@@ -210,7 +190,8 @@ def report(
     require_consistent(place, master_given=master_given, stack=stack, outputs_file=outputs_file, cluster=cluster)
     results = Results(results_dir)
     results.manifest()
-    with reporter_of(plain, [EMR_STEP if place == "emr" else REPORT_STEP]) as reporter:
+    step = EMR_STEP if place == "emr" else report_step(len(results.finished()))
+    with reporter_of(plain, [step]) as reporter:
         if place == "emr":
             verdicts = report_on_emr(results, reporter, stack=stack, outputs_file=outputs_file, cluster=cluster)
         else:
@@ -225,21 +206,24 @@ def whole_campaign() -> None:
 
 @whole_campaign.command(name="local")
 @campaign_argument
+@choice_options
 @software_option
 @plain_option
 @again_option
 @master_option
-def local_campaign(campaign_file: Path, tarballs: Mapping[str, Path], plain: bool, again: bool, master: str) -> int:
+def local_campaign(
+    campaign_file: Path, choice: Choice, tarballs: Mapping[str, Path], plain: bool, again: bool, master: str
+) -> int:
     """All of it on this machine."""
     require_spark()
     campaign = load_campaign(campaign_file)
-    prepared = prepare(campaign, campaign_file, "local")
-    repeat = [f"samebox campaign local {shown(campaign_file)}"]
+    prepared = prepare(campaign, campaign_file, "local", choice)
+    repeat = [f"samebox campaign local {shown(campaign_file)}{choice.typed}"]
     first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
     with exclusive(TESTBED_STATE):
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
         target, local = Target(), local_testbed()
-        steps = [first, VETTING_STEP, *steps_to_run(prepared, ()), REPORT_STEP, last]
+        steps = [first, VETTING_STEP, *steps_to_run(prepared, ()), report_step(len(prepared.trials)), last]
         with reporter_of(plain, steps) as reporter:
             try:
                 reporter.step(first.title)
@@ -311,7 +295,7 @@ def _recorded(results: Results, target: Target) -> int:
 
 
 def _report(results: Results, master: str, reporter: Reporter) -> Verdicts:
-    reporter.step(REPORT_STEP.title)
+    reporter.step(REPORT_TITLE)
     return make_report(results, CHECKOUT, master=master, scratch=SCRATCH, on_line=reporter.detail)
 
 

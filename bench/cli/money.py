@@ -14,10 +14,11 @@ from rich.table import Table
 
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
-from bench.cli.options import console, json_option, shown, stack_of
+from bench.choice import WHOLE, Choice
+from bench.cli.options import choice_options, console, json_option, shown, stack_of
 from bench.progress import clock_text
 from bench.results import Results
-from bench.runner import prepare, steps_to_run
+from bench.runner import Prepared, prepare, steps_to_run
 from bench.space import record_bytes
 from bench.spent import run_of
 from provisioning.aws import cost as costs
@@ -38,6 +39,7 @@ def _project() -> Path:
 
 @click.command()
 @click.argument("campaign_file", metavar="[CAMPAIGN]", required=False, type=click.Path(path_type=Path))
+@choice_options
 @click.option("--stack", metavar="NAME", help="A stack, or the path of its Pulumi.NAME.yaml; without it, every stack.")
 @click.option(
     "--after", "results_dir", metavar="RESULTS", type=click.Path(path_type=Path), help="What a finished run cost."
@@ -51,7 +53,12 @@ def _project() -> Path:
 )
 @json_option
 def cost(
-    campaign_file: Path | None, stack: str | None, results_dir: Path | None, prices_file: Path, as_json: bool
+    campaign_file: Path | None,
+    choice: Choice,
+    stack: str | None,
+    results_dir: Path | None,
+    prices_file: Path,
+    as_json: bool,
 ) -> int:
     """Say what a stack's hosts cost an hour and for a CAMPAIGN, or what a run has cost. Asks nobody: prices are pinned."""
     prices = load_prices(prices_file)
@@ -59,6 +66,8 @@ def cost(
         if campaign_file is not None:
             raise InvalidInput("--after RESULTS knows its campaign: leave CAMPAIGN out.")
         return _cost_after(results_dir, stack, prices, as_json)
+    if campaign_file is None and choice != WHOLE:
+        raise InvalidInput("--scale and --representative choose from a CAMPAIGN: name its file.")
     directory = _project()
     names = [stack] if stack else list(stacks(directory))
     if not names:
@@ -66,7 +75,10 @@ def cost(
             f"{shown(directory)} has no stack: no file there is named Pulumi.NAME.yaml.",
             next_step="Go to a checkout of samebox, or name such a file with --stack.",
         )
-    seconds, record_bytes = _campaign_size(campaign_file) if campaign_file else (None, 0.0)
+    seconds, record_bytes = None, 0.0
+    if campaign_file:
+        # steps take the same time on every testbed
+        seconds, record_bytes = _size_of(prepare(load_campaign(campaign_file), campaign_file, "local", choice))
     documents = []
     for file in [stack_file(directory, name) for name in names]:
         shape = load_shape(file)
@@ -84,11 +96,15 @@ def cost(
     return 0
 
 
-def _campaign_size(campaign_file: Path) -> tuple[float, float]:
+def cost_of(prepared: Prepared, stack: str) -> costs.CampaignCost:
+    """What a campaign is estimated to cost on a stack, by the kit's prices. Raises InvalidInput for an unknown stack."""
+    shape = load_shape(stack_file(_project(), stack))
+    seconds, record_bytes = _size_of(prepared)
+    return costs.campaign_cost(shape, load_prices(PRICES_FILE), campaign_s=seconds, record_bytes=record_bytes)
+
+
+def _size_of(prepared: Prepared) -> tuple[float, float]:
     """A campaign's estimated seconds, without vetting and report, and the most bytes that its records can take."""
-    prepared = prepare(
-        load_campaign(campaign_file), campaign_file, "local"
-    )  # steps take the same time on every testbed
     seconds = sum(step.estimate_s for step in steps_to_run(prepared, ()))
     return seconds, sum(record_bytes(trial) for trial in prepared.trials)
 
@@ -140,21 +156,21 @@ def _print_cost(
     for role in roles:
         hosts = f"{role.count} x {role.instance_type}"
         figures = (role.instances, role.volumes, role.addresses, role.per_hour)
-        table.add_row(ROLE_NAMES[role.role], hosts, *map(_dollars, figures))
-    table.add_row("all", "", "", "", "", _dollars(costs.per_hour(roles)), style="bold")
+        table.add_row(ROLE_NAMES[role.role], hosts, *map(dollars, figures))
+    table.add_row("all", "", "", "", "", dollars(costs.per_hour(roles)), style="bold")
     out = Console(highlight=False)
     out.print(table)
     report = f"{shape.report_instances} x {shape.report_instance_type} of EMR"
     if whole is None or seconds is None:
-        click.echo(f"and {_dollars(costs.emr_step(shape, prices))} for a report on {report}.\n")
+        click.echo(f"and {dollars(costs.emr_step(shape, prices))} for a report on {report}.\n")
         return
     parts = _table(f"the campaign, about {clock_text(seconds)}", "", "", "in all")
     around = f"{clock_text(whole.hours * 3600)}, of it {clock_text(costs.AROUND_S)} to stand up, vet and tear down"
-    parts.add_row("hosts", around, _dollars(whole.hosts))
-    parts.add_row("report", report, _dollars(whole.emr))
-    parts.add_row("records", "in S3, a month", _dollars(whole.storage_month))
-    parts.add_row("transfer", f"{costs.OPERATOR_GIB:g} GiB to the operator", _dollars(whole.transfer))
-    parts.add_row("all", "", _dollars(whole.total), style="bold")
+    parts.add_row("hosts", around, dollars(whole.hosts))
+    parts.add_row("report", report, dollars(whole.emr))
+    parts.add_row("records", "in S3, a month", dollars(whole.storage_month))
+    parts.add_row("transfer", f"{costs.OPERATOR_GIB:g} GiB to the operator", dollars(whole.transfer))
+    parts.add_row("all", "", dollars(whole.total), style="bold")
     out.print(parts)
     click.echo("")
 
@@ -167,7 +183,7 @@ def _table(title: str, *headings: str) -> Table:
     return table
 
 
-def _dollars(amount: float) -> str:
+def dollars(amount: float) -> str:
     """Cents where they say enough."""
     return f"${amount:,.2f}" if amount >= 0.095 else f"${amount:.4f}"
 
@@ -195,21 +211,21 @@ def _cost_after(results_dir: Path, stack: str | None, prices: PriceTable, as_jso
         return 0
     table = _table(f"{shown(results_dir)}, hosts only", "", "trials", "time", "in all", "GiB", "a GiB")
     for system in spent.systems:
-        per_gib = "nothing acknowledged" if system.per_gib is None else _dollars(system.per_gib)
+        per_gib = "nothing acknowledged" if system.per_gib is None else dollars(system.per_gib)
         table.add_row(
             system.system,
             str(system.trials),
             clock_text(system.hours * 3600),
-            _dollars(system.cost),
+            dollars(system.cost),
             f"{system.acknowledged_gib:.3g}",
             per_gib,
         )
-    table.add_row("shared", "", clock_text(spent.shared_hours * 3600), _dollars(spent.shared), "", "")
-    table.add_row("all", "", clock_text(spent.hours * 3600), _dollars(spent.total), "", "", style="bold")
+    table.add_row("shared", "", clock_text(spent.shared_hours * 3600), dollars(spent.shared), "", "")
+    table.add_row("all", "", clock_text(spent.hours * 3600), dollars(spent.total), "", "", style="bold")
     Console(highlight=False).print(table)
     console.print(
         "GiB: payload acknowledged, warm-up included. shared: standing up, vetting, software, and what passed between trials. "
-        f"Counted to the end of the last trial; every hour that the hosts lived longer cost {_dollars(spent.hour)}.",
+        f"Counted to the end of the last trial; every hour that the hosts lived longer cost {dollars(spent.hour)}.",
         markup=False,
         soft_wrap=True,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 from rich.console import Console
 
 from bench.checkout import CHECKOUT, STACKS_STATE, TESTBED_STATE, VETTING_STATE
+from bench.choice import Choice
 from provisioning.aws.stack import Follow, Stack, project_directory
 from provisioning.aws.testbed import AwsTestbed
 from provisioning.errors import InvalidInput, SameboxError
@@ -34,6 +36,20 @@ def plain_option(command: F) -> F:
 def json_option(command: F) -> F:
     """--json"""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")(command)
+
+
+def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--scale and --representative; together they become `choice`"""
+
+    @click.option("--scale", metavar="NAME", help="Shrink the campaign by one of its own scales, e.g. local.")
+    @click.option(
+        "--representative", is_flag=True, help="Run only what represents each experiment: one workload at one promise."
+    )
+    @functools.wraps(command)
+    def with_choice(*arguments: Any, scale: str | None, representative: bool, **options: Any) -> Any:
+        return command(*arguments, choice=Choice(scale, representative), **options)
+
+    return with_choice
 
 
 def inventory_option(command: F) -> F:

@@ -78,7 +78,7 @@ def find_highest(
         on_progress(f"search: {kind} at {rate_per_s:,} msg/s")
         if kind == "confirmation":
             before_confirming()
-        shape = _step_of(workload) if kind == "step" else workload
+        shape = step_of(workload) if kind == "step" else workload
         shape = dataclasses.replace(shape, pacing="open-loop", rate_per_s=rate_per_s, expected_rate_per_s=None)
         load = run(dataclasses.replace(spec, workload=shape, sampled=True))
         if load.abort is not None:
@@ -149,7 +149,7 @@ def _confirmed(
     return Found(load, None, tuple(attempts))
 
 
-def _step_of(workload: Workload) -> Workload:
+def step_of(workload: Workload) -> Workload:
     """The workload for as long as a step lasts."""
     measure_s = min(max(workload.measure_s / STEP_SHARE, SHORTEST_STEP_S), LONGEST_STEP_S)
     return dataclasses.replace(workload, warmup_s=STEP_WARMUP_S, measure_s=measure_s)

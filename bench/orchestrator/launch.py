@@ -168,7 +168,7 @@ def _hand_over(
     for system, tarball in tarballs.items():
         there[system] = f"{place.folder}/tarballs/{tarball.name}"
         host.push(tarball, there[system])
-    task = Task(TASK_SCHEMA, campaign_file, there, tuple(repeat), origin_of(CHECKOUT))
+    task = Task(TASK_SCHEMA, campaign_file, there, tuple(repeat), origin_of(CHECKOUT), prepared.choice)
     host.push(prepared.campaign_file, campaign_file)
     for name in prepared.campaign.sources:
         host.push(prepared.campaign_file.with_name(name), f"{place.folder}/campaign/{name}")

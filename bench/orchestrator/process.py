@@ -52,7 +52,7 @@ def _run(place: Place) -> None:
     campaign_file = Path(task.campaign_file)
     campaign = load_campaign(campaign_file)
     results = Results(RESULTS / campaign.name)
-    prepared = prepare(campaign, campaign_file, inventory.testbed.kind)
+    prepared = prepare(campaign, campaign_file, inventory.testbed.kind, task.choice)
     journal = Journal(Path(place.progress_file), _say)
     journal.plan(steps_to_run(prepared, results.finished()))
     run_campaign(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bench.choice import Choice
 from bench.manifest import Origin
 
 TASK_SCHEMA = 1
@@ -19,3 +20,4 @@ class Task:
     tarballs: Mapping[str, str]
     repeat: tuple[str, ...]
     origin: Origin
+    choice: Choice

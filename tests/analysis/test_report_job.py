@@ -37,6 +37,8 @@ DEAD_WORKER = {
     "host": "client-1",
 }
 SHAPE = Shape(subscriptions=2)
+SCALE = {"name": "local", "rules": ["offered rate x 0.01, not below 100 msg/s", "partitions x 0.1, not below 100"]}
+DEFINITION = {"differs": ["Today's systems."], "experiments": [{"id": "X-1", "differs": ["A search, no maximum."]}]}
 PLANS = [
     Plan("b01-1-pulsar-l1-steady", 1, 1, "pulsar", 6.0),
     Plan(FAULTY, 1, 2, "kafka", 3.0, lost=((0, 1200), (1, 900)), repeated=((0, 505), (1, 1505), (1, 3)), swapped=((0, 702),)),
@@ -56,7 +58,7 @@ PLANS = [
 def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder with a report made by spark-submit from a zip of the package, started somewhere else."""
     work = tmp_path_factory.mktemp("submitted")
-    results = write_results(work / "results", PLANS, SHAPE)
+    results = write_results(work / "results", PLANS, SHAPE, scale=SCALE, representative=True, definition=DEFINITION)
     with zipfile.ZipFile(work / "analysis.zip", "w") as archive:
         for file in (ROOT / "analysis").rglob("*"):
             if file.is_file() and "__pycache__" not in file.parts:
@@ -142,6 +144,21 @@ def test_only_sound_pairs_are_compared(submitted: Path) -> None:
     outcomes = {outcome["system"]: outcome for outcome in report["outcomes"]}
     assert outcomes["kafka"]["trials"] == 3
     assert outcomes["kafka"]["not_met"]["kept-answering"] == 1
+
+
+@pytest.mark.integration
+def test_a_scaled_report_says_so_everywhere(submitted: Path) -> None:
+    """In the strip that stays in sight and is printed on every page, and in the answer's own words; what differs is listed."""
+    page = (submitted / "report" / "index.html").read_text()
+    strip = re.search(r'<p class="scaled" role="note">(.*?)</p>', page, re.DOTALL)
+    assert strip
+    assert "local" in strip.group(1)
+    assert "offered rate x 0.01, not below 100 msg/s; partitions x 0.1, not below 100" in strip.group(1)
+    assert page.index('class="scaled"') < page.index("<header>")
+    scaled, represented, *_ = json.loads((submitted / "report" / "report.json").read_text())["answer"]["warnings"]
+    assert scaled.startswith("Scaled down (local)")
+    assert represented == "Only what represents each experiment was run: one workload at one promise."
+    assert page.index("Today&#39;s systems.") < page.index("A search, no maximum.")
 
 
 @pytest.mark.integration

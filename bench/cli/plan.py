@@ -1,0 +1,159 @@
+"""`samebox plan`: what of a campaign would run, in which order, how long, on how much disk, and what stays empty. It starts nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bench.campaign import EmptyCell, TrialSpec, empty_cells
+from bench.checkout import HOME
+from bench.choice import Choice
+from bench.cli.campaign import VETTING_STEP
+from bench.cli.money import cost_of, dollars
+from bench.cli.omb import Chosen, campaign_or_omb
+from bench.cli.options import choice_options, json_option
+from bench.progress import clock_text
+from bench.runner import Prepared, prepare, report_step, steps_to_run
+from bench.space import USABLE_SHARE, gibibytes, largest_need, need_of
+from bench.trial import steps_of
+from bench.workload import Workload
+
+_COLUMNS_OF_A_FILE = 160
+
+
+@click.command()
+@campaign_or_omb
+@choice_options
+@click.option("--stack", metavar="NAME", help="Plan for a stack on AWS, and say what it costs there.")
+@json_option
+def plan(chosen: Chosen, choice: Choice, stack: str | None, as_json: bool) -> int:
+    """Print a campaign's trials in order, time, bytes on disk, what stays empty and what differs from what was published.
+
+    Starts nothing. Without --stack, what it writes is compared with what is free on this machine's disk.
+    """
+    prepared = prepare(chosen.campaign, chosen.file, "aws" if stack else "local", choice)
+    document = _document(prepared, stack)
+    if as_json:
+        click.echo(json.dumps(document, indent=1))
+        return 0
+    width = None if sys.stdout.isatty() else _COLUMNS_OF_A_FILE
+    Console(highlight=False, width=width).print(_table(prepared.trials))
+    for line in _lines(prepared, document):
+        click.echo(line)
+    return 0
+
+
+def _document(prepared: Prepared, stack: str | None) -> dict[str, Any]:
+    """The plan as plain data; `disk` is null on a stack, `cost` (US dollars) without one."""
+    campaign = prepared.campaign
+    steps = [VETTING_STEP, *steps_to_run(prepared, ()), report_step(len(prepared.trials))]
+    return {
+        "campaign": campaign.name,
+        **prepared.choice.to_json(campaign),
+        "estimate_s": sum(step.estimate_s for step in steps),
+        "differs": list(campaign.differs),
+        "experiments": [
+            {"id": each.id, "title": each.title, "durability": list(each.durability), "differs": list(each.differs)}
+            for each in campaign.questions
+        ],
+        "trials": [_trial(trial) for trial in prepared.trials],
+        "empty_cells": [dataclasses.asdict(cell) for cell in empty_cells(campaign)],
+        "disk": None if stack else _disk(prepared.trials),
+        "cost": {"stack": stack, **cost_of(prepared, stack).to_json()} if stack else None,
+    }
+
+
+def _trial(trial: TrialSpec) -> dict[str, Any]:
+    return {
+        **trial.to_json(),
+        "workload": {**dataclasses.asdict(trial.workload), "planned_rate_per_s": trial.workload.planned_rate_per_s},
+        "bytes": need_of(trial).bytes,
+        "estimate_s": sum(step.estimate_s for step in steps_of(trial)),
+    }
+
+
+def _disk(trials: Sequence[TrialSpec]) -> dict[str, Any]:
+    """The largest trial and this machine's disk, on which all hosts of the local testbed lie."""
+    largest = largest_need(trials)
+    usable = int(shutil.disk_usage(HOME).free * USABLE_SHARE)
+    return {**dataclasses.asdict(largest), "usable_bytes": usable, "fits": largest.bytes <= usable}
+
+
+def _table(trials: Sequence[TrialSpec]) -> Table:
+    table = Table(box=None, header_style="bold")
+    for heading in ("experiment", "block", "system", "level", "workload"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("messages a second", "on disk", "time"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for trial in trials:
+        table.add_row(
+            trial.experiment,
+            f"{trial.block}.{trial.position}",
+            trial.system,
+            trial.durability,
+            trial.workload.name,
+            _rate(trial.workload),
+            gibibytes(need_of(trial).bytes),
+            clock_text(sum(step.estimate_s for step in steps_of(trial))),
+        )
+    return table
+
+
+def _rate(workload: Workload) -> str:
+    if workload.pacing == "open-loop":
+        return f"{workload.rate_per_s:,}"
+    return f"{workload.pacing}, up to {workload.rate_per_s:,}"
+
+
+def _lines(prepared: Prepared, document: dict[str, Any]) -> list[str]:
+    campaign, scale = prepared.campaign, document["scale"]
+    counted = f"{len(prepared.trials)} trials in {campaign.blocks} block{'s' if campaign.blocks > 1 else ''}"
+    lines = [f"{counted}, about {clock_text(document['estimate_s'])} in all."]
+    if scale:
+        lines += [f"Scale {scale['name']}:", *(f"  {rule}" for rule in scale["rules"])]
+    if prepared.choice.representative:
+        lines.append("Representative: one workload at one promise stands for each experiment.")
+    if campaign.differs or any(each.differs for each in campaign.questions):
+        lines += ["Done differently than published:", *(f"  all: {sentence}" for sentence in campaign.differs)]
+        lines += _gathered([(sentence, each.id) for each in campaign.questions for sentence in each.differs])
+    cells = empty_cells(campaign)
+    if cells:
+        lines += ["Stays empty:", *_gathered([(_cell(cell), cell.experiment) for cell in cells])]
+    lines.append(_disk_line(document["disk"]) if document["disk"] else _cost_line(document["cost"]))
+    return lines
+
+
+def _cell(cell: EmptyCell) -> str:
+    level = f" at level {cell.durability}" if cell.durability else ""
+    return f"{cell.system}{level}: {cell.reason}"
+
+
+def _gathered(found: Sequence[tuple[str, str]]) -> list[str]:
+    """A line per sentence, with all experiments for which it holds."""
+    experiments: dict[str, list[str]] = {}
+    for sentence, experiment in found:
+        experiments.setdefault(sentence, []).append(experiment)
+    return [f"  {', '.join(names)}: {sentence}" for sentence, names in experiments.items()]
+
+
+def _disk_line(disk: dict[str, Any]) -> str:
+    free = gibibytes(disk["usable_bytes"])
+    said = f"The largest trial, {disk['trial']}, puts about {gibibytes(disk['bytes'])} on disk ({disk['sentence']}); "
+    if disk["fits"]:
+        return f"{said}half of what is free on this machine is {free}."
+    return f"{said}half of what is free on this machine is only {free}: a run here is refused. A smaller --scale, or --stack."
+
+
+def _cost_line(cost: dict[str, Any]) -> str:
+    return (
+        f"On stack {cost['stack']} about {dollars(cost['total'])} in all, hosts for {cost['hours']:.1f} h with standing up, "
+        f"vetting and tearing down. Its parts: samebox cost CAMPAIGN --stack {cost['stack']}"
+    )
