@@ -48,6 +48,7 @@ class Job:
     first_partition: int = 0
     closed_loop: bool = False
     held_back: bool = False
+    payload_pool: int | None = None
 
     def to_line(self) -> str:
         """The job as one line of JSON."""

@@ -83,6 +83,7 @@ def _job(spec: LoadSpec, schedule: Schedule, run: int, topic: int, *, members: i
         client=client,
         schedule=schedule,
         compressible_share=workload.compressible_share,
+        payload_pool=workload.payload_pool,
         drain_s=workload.drain_s,
         start_timeout_s=limits.ready_s + limits.lead_s + 30,
         probe_topic=None,

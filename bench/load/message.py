@@ -32,23 +32,28 @@ POOL_BYTES = 4 * 1024 * 1024
 MOST_IN_POOL = 4096
 
 
-def bodies(body_bytes: int, compressible_share: float, *, seed: int, producer: int) -> list[bytes]:
-    """The pool of message bodies of one producer: random bytes, then `compressible_share` of zeros."""
+def bodies(
+    body_bytes: int, compressible_share: float, *, seed: int, producer: int, pool: int | None = None
+) -> list[bytes]:
+    """The pool of message bodies of one producer: random bytes, then `compressible_share` of zeros.
+
+    `pool`: how many; None = so many that repeats don't make them compressible.
+    """
     zeros = round(body_bytes * compressible_share)
     generator = np.random.default_rng([seed, producer])
-    count = max(1, min(MOST_IN_POOL, POOL_BYTES // max(1, body_bytes)))
+    count = pool or max(1, min(MOST_IN_POOL, POOL_BYTES // max(1, body_bytes)))
     return [generator.bytes(body_bytes - zeros) + bytes(zeros) for _ in range(count)]
 
 
 def message_maker(
-    message_bytes: int, compressible_share: float, *, seed: int, producer: int, run: int
+    message_bytes: int, compressible_share: float, *, seed: int, producer: int, run: int, pool: int | None = None
 ) -> Callable[[int, int], bytes]:
     """A function (sequence, intended_ns) -> the message."""
-    pool = bodies(message_bytes - HEADER_BYTES, compressible_share, seed=seed, producer=producer)
-    size, pack = len(pool), _HEADER.pack
+    own = bodies(message_bytes - HEADER_BYTES, compressible_share, seed=seed, producer=producer, pool=pool)
+    size, pack = len(own), _HEADER.pack
 
     def make(sequence: int, intended_ns: int) -> bytes:
-        return pack(MAGIC, LAYOUT_VERSION, 0, producer, run, sequence, intended_ns) + pool[sequence % size]
+        return pack(MAGIC, LAYOUT_VERSION, 0, producer, run, sequence, intended_ns) + own[sequence % size]
 
     return make
 

@@ -70,7 +70,12 @@ def _produce(job: Job, module: ClientModule, control: Control, emit: Emit, heart
         first_partition=job.first_partition, on_settled=answered.set if job.closed_loop else None,
     )  # fmt: skip
     make = message_maker(
-        job.client.message_bytes, job.compressible_share, seed=job.schedule.seed, producer=job.index, run=job.run
+        job.client.message_bytes,
+        job.compressible_share,
+        seed=job.schedule.seed,
+        producer=job.index,
+        run=job.run,
+        pool=job.payload_pool,
     )
     probed_ms = probe(job, module) if job.probe_topic else None
     client = module.connect_producer(job.client, book)

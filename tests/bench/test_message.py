@@ -41,3 +41,11 @@ def test_the_compressible_share_is_what_compresses(share: float) -> None:
     make = message_maker(4096, share, seed=1, producer=0, run=1)
     batch = b"".join(make(sequence, sequence) for sequence in range(64))
     assert len(zlib.compress(batch, 6)) / len(batch) == pytest.approx(1 - share, abs=0.03)
+
+
+def test_a_workload_may_say_how_many_bodies_there_are() -> None:
+    """As many as asked for, each its own, in turn."""
+    made = bodies(100, 0.5, seed=1, producer=0, pool=3)
+    assert len(set(made)) == len(made) == 3
+    make = message_maker(132, 0.5, seed=1, producer=0, run=7, pool=3)
+    assert make(0, 5)[32:] == make(3, 9)[32:] == made[0]

@@ -24,7 +24,7 @@ def test_a_campaign_overrides_a_bound() -> None:
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        ({"send-dealy": {"p99_ms": 5}}, "unknown check. Valid choices: brokers-kept"),
+        ({"send-dealy": {"p99_ms": 5}}, "unknown check. Valid choices: backlog-read, brokers-kept"),
         ({"send-delay": {"p99_s": 5}}, "unknown bound. Valid choices: p99_ms"),
         ({"settings": {"p99_ms": 5}}, "none, this check has no bound"),
     ],
