@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from bench.load.message import HEADER_BYTES, message_maker, of_run, read_headers
+from bench.load.message import HEADER_BYTES, bodies, message_maker, of_run, read_headers
 
 
 def test_a_message_is_read_back_from_its_header() -> None:
