@@ -1,7 +1,7 @@
 # samebox: `make demo` runs a whole campaign on this machine, `make test` passes the tests. Both set everything up first.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup demo test test-unit test-truth test-infra bench-load bench-analysis lint format clean
+.PHONY: help setup demo test test-unit test-truth test-infra bench-load bench-analysis bench-overhead lint format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -37,6 +37,9 @@ bench-load: setup ## our load generator beside the systems' own tools (half an h
 
 bench-analysis: setup ## exact percentiles of 50 million rows, Spark beside DuckDB (a few minutes, 0.3 GB in .samebox)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.analysis $(ARGS)
+
+bench-overhead: setup ## where the time between two trials goes, per system (ten minutes)
+	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.overhead $(ARGS)
 
 lint: setup ## style and types
 	@.venv/bin/ruff check .
