@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from bench.scale import Scale
+from bench.system_settings import all_profiles, wrong_client_settings
 from bench.systems import SYSTEMS
 from bench.workload import Workload
 from provisioning.deployment import DURABILITY
@@ -176,7 +177,10 @@ def _unknown_names(campaign: Campaign) -> list[str]:
         for name in campaign.settings
         if name not in SYSTEMS
     ]
-    return problems
+    if campaign.system_profile not in all_profiles():
+        valid = ", ".join(all_profiles())
+        problems.append(f"key 'system_profile': unknown profile {campaign.system_profile!r}. Valid choices: {valid}.")
+    return [*problems, *wrong_client_settings(campaign.settings)]
 
 
 def _repeats(campaign: Campaign) -> list[str]:

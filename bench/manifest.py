@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bench.campaign import Campaign, TrialSpec
+from bench.campaign import Campaign, TrialSpec, empty_cells
 from bench.profile import Check
 from bench.results import MANIFEST_SCHEMA
 from provisioning.inventory import Inventory
@@ -42,14 +42,17 @@ def manifest_of(
     inventory: Inventory,
     facts: Mapping[str, Any],
     software: Mapping[str, Mapping[str, str]],
-    durability_table: Mapping[str, Any],
+    promises: Mapping[str, Any],
     vetting: Mapping[str, Any],
     floor: Sequence[Mapping[str, Any]],
     checks: Sequence[Check],
     caveats: Sequence[str],
     repeat: Sequence[str],
 ) -> dict[str, Any]:
-    """The document of docs/records.md. `facts`, `vetting`, `floor` and `durability_table` are taken as they are."""
+    """The document of docs/records.md. `facts`, `vetting` and `floor` are taken as they are.
+
+    `promises`: its keys durability_table, durability_differences and system_profile.
+    """
     testbed = dataclasses.asdict(inventory)
     del testbed["identity_file"]  # where the operator keeps a private key is nobody's business
     return {
@@ -70,7 +73,8 @@ def manifest_of(
         "operator": {"python": platform.python_version(), "kernel": platform.release()},
         "facts": dict(facts),
         "software": {name: dict(entry) for name, entry in software.items()},
-        "durability_table": dict(durability_table),
+        **promises,
+        "empty_cells": [dataclasses.asdict(cell) for cell in empty_cells(campaign)],
         "vetting": dict(vetting),
         "floor": [dict(entry) for entry in floor],
         "checks": [check.to_json() for check in checks],

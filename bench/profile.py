@@ -46,6 +46,7 @@ class Profile:
 
     `memory`: the JVM sizes where broker hosts are smaller than every one of `memory_classes`.
     `daemon_niceness` (0 to 19): how far a system's processes give way to the load generator where they share cores.
+    `broker_memory_bytes`: of the smallest broker host, once `for_hosts` knows the hosts; never in a file.
     `time_server`: the one that all hosts' clocks follow; None = each host's own time service is left as it is.
     """
 
@@ -57,13 +58,13 @@ class Profile:
     caveats: tuple[str, ...] = ()
     daemon_niceness: int = 0
     time_server: str | None = None
+    broker_memory_bytes: int | None = None
 
     def for_hosts(self, broker_memory_bytes: int | None) -> Profile:
         """The profile with the memory of the largest class that the smallest broker host reaches; None = nobody knows."""
         fitting = [each for each in self.memory_classes if each.least_bytes <= (broker_memory_bytes or 0)]
-        if not fitting:
-            return self
-        return dataclasses.replace(self, memory=max(fitting, key=lambda each: each.least_bytes).memory)
+        memory = max(fitting, key=lambda each: each.least_bytes).memory if fitting else self.memory
+        return dataclasses.replace(self, memory=memory, broker_memory_bytes=broker_memory_bytes)
 
 
 def load_profile(testbed_kind: str) -> Profile:

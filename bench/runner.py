@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from bench.campaign import Campaign, TrialSpec, order_of
 from bench.checkout import CHECKOUT, SCRATCH
@@ -18,6 +19,7 @@ from bench.profile import Check, Profile, checks_for, load_profile
 from bench.progress import Reporter, Step
 from bench.results import Results
 from bench.space import check_space
+from bench.system_settings import changed_promises, differences, durability_table, profile_caveats, profile_of
 from bench.systems import SYSTEMS
 from bench.trial import Bench, plan_of, run_trial, steps_of
 from bench.vetted import Vetted
@@ -26,11 +28,11 @@ from provisioning.aws.bucket_layout import results_folder
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.host import Host, on_all
 from provisioning.inventory import Inventory
-from provisioning.settings import Settings
 from provisioning.software.client_environment import deploy_client
 from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
 from provisioning.ssh import connected
+from provisioning.system_profile import merged
 
 OLDEST_JAVA = 17
 SOFTWARE_STEP = Step("software onto the hosts", 20.0)
@@ -119,6 +121,11 @@ def run_campaign(
             fastest = max(workloads, key=lambda workload: workload.planned_rate_per_s)
             clients = [host for host in hosts if host.record.role == "client"]
             floor = measure_floor(clients, pythons, fastest, SCRATCH, on_progress=reporter.detail)
+            promises = _promises(prepared)
+            systems, memory_bytes = prepared.campaign.systems, prepared.profile.broker_memory_bytes
+            caveats = [*prepared.profile.caveats, *vetting.caveats]
+            caveats += profile_caveats(systems, prepared.campaign.system_profile, memory_bytes)
+            caveats += changed_promises(promises["durability_table"])
             document = manifest_of(
                 prepared.campaign,
                 prepared.trials,
@@ -127,11 +134,11 @@ def run_campaign(
                 inventory=inventory,
                 facts={name: dataclasses.asdict(each) for name, each in found.items()},
                 software=software,
-                durability_table=_durability_table(prepared.trials),
+                promises=promises,
                 vetting=vetting.summary,
                 floor=[each.to_json() for each in floor],
                 checks=prepared.checks,
-                caveats=list(dict.fromkeys([*prepared.profile.caveats, *vetting.caveats])),
+                caveats=list(dict.fromkeys(caveats)),
                 repeat=repeat,
             )
             results.begin(document, vetting.documents, prepared.campaign_file)
@@ -147,12 +154,20 @@ def _collector(inventory: Inventory, results: Results, pythons: Mapping[str, str
     return Upload(inventory.records_bucket, folder, pythons, reporter.detail)
 
 
-def _durability_table(trials: Sequence[TrialSpec]) -> dict[str, dict[str, Settings]]:
-    """What each durability of the trials means in settings: system -> durability -> component -> key -> value."""
-    found: dict[str, dict[str, Settings]] = {}
-    for spec in trials:
-        found.setdefault(spec.system, {})[spec.durability] = SYSTEMS[spec.system].durability[spec.durability]
-    return found
+def _promises(prepared: Prepared) -> dict[str, Any]:
+    """What the campaign's durability levels and system profile come to on its hosts: keys of the manifest."""
+    campaign, memory_bytes = prepared.campaign, prepared.profile.broker_memory_bytes
+    profiles = {name: profile_of(name, campaign.system_profile, memory_bytes) for name in campaign.systems}
+    cells = [(spec.system, spec.durability) for spec in prepared.trials]
+    overrides = {name: merged(own.settings, campaign.settings.get(name, {})) for name, own in profiles.items()}
+    return {
+        "durability_table": durability_table(cells, overrides),
+        "durability_differences": differences(cells),
+        "system_profile": {
+            "name": campaign.system_profile,
+            "systems": {name: own.to_json() for name, own in profiles.items()},
+        },
+    }
 
 
 def memory_per_broker(brokers: Sequence[Host], found: Mapping[str, facts.Facts]) -> int | None:

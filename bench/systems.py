@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.native import kafka as native_kafka
 from bench.native import pulsar as native_pulsar
 from bench.native.tool import NativeTool
 from provisioning import kafka, pulsar
-from provisioning.deployment import Deployment, SoftwareStore
+from provisioning.deployment import Deployment, Difference, SoftwareStore
 from provisioning.host import Host
 from provisioning.settings import Settings
 
@@ -19,7 +20,8 @@ class System:
     """A broker product: how to put it on hosts and which client module drives it.
 
     `durability` has the levels it can give, with what each means there: name -> component -> key -> value.
-    `cannot` has the reason for each that it can't give. `native_tool` is the load tool that it comes with. `journal_factor`
+    `cannot` has the reason for each that it can't give, `differences` how it keeps those that it can in its own way. `profiles`
+    is the folder of its system profiles. `native_tool` is the load tool that it comes with. `journal_factor`
     is how often a host writes each stored byte (2 = a journal beside the storage), for the disk estimate.
     """
 
@@ -27,6 +29,8 @@ class System:
     client_module: str
     durability: Mapping[str, Settings]
     cannot: Mapping[str, str]
+    differences: Sequence[Difference]
+    profiles: Path
     native_tool: NativeTool
     journal_factor: float
 
@@ -37,6 +41,8 @@ SYSTEMS: dict[str, System] = {
         "bench.clients.kafka",
         kafka.durability_table(),
         kafka.CANNOT,
+        kafka.DIFFERENCES,
+        kafka.PROFILES,
         native_kafka.ProducerPerformance(),
         1,
     ),
@@ -45,6 +51,8 @@ SYSTEMS: dict[str, System] = {
         "bench.clients.pulsar",
         pulsar.durability_table(),
         pulsar.CANNOT,
+        pulsar.DIFFERENCES,
+        pulsar.PROFILES,
         native_pulsar.PulsarPerf(),
         2,
     ),

@@ -15,6 +15,7 @@ from bench.load.collect import Collector, Fetch
 from bench.load.driver import RECORDS, LoadResult, LoadSpec, run_load
 from bench.profile import Profile
 from bench.progress import Reporter, Step
+from bench.system_settings import profile_of
 from bench.systems import SYSTEMS
 from bench.telemetry.collect import Telemetry
 from bench.trial_log import TrialLog, failures_end, quietly
@@ -27,6 +28,7 @@ from provisioning.inventory import Inventory
 from provisioning.page_caches import DropCaches, drop_page_caches
 from provisioning.reset import reset
 from provisioning.settings import Settings, drift
+from provisioning.system_profile import merged
 
 TRIAL_SCHEMA = 1
 TOPIC, PROBE_TOPIC = "samebox", "samebox-probe"
@@ -86,7 +88,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
     deployment = system.deployment(bench.hosts, bench.store)
     telemetry = Telemetry(bench.hosts, bench.boot_ids)
     load: LoadResult | None = None
-    settings: dict[str, Any] = {"intended": {}, "effective": {}, "drift": []}
+    settings: dict[str, Any] = {"intended": {}, "effective": {}, "drift": [], "client": {}}
     try:
         with failures_end(log):
             with log.step("reset"):
@@ -117,13 +119,14 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
 
 
 def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:
-    """What a trial asks of its deployment."""
+    """What a trial asks of its deployment: the system's profile over the testbed's, and the campaign's settings over both."""
+    own = profile_of(spec.system, campaign.system_profile, profile.broker_memory_bytes)
     return Plan(
         durability=DURABILITY[spec.durability],
         topic=Topic(TOPIC, spec.workload.partitions),
         probe=Topic(PROBE_TOPIC, 1),
-        memory=profile.memory.get(spec.system, {}),
-        overrides=campaign.settings.get(spec.system, {}),
+        memory=merged(profile.memory.get(spec.system, {}), own.memory),
+        overrides=merged(own.settings, campaign.settings.get(spec.system, {})),
         daemon_niceness=profile.daemon_niceness,
     )
 
@@ -143,6 +146,7 @@ def _read_back(deployment: Deployment, intended: Settings) -> dict[str, Any]:
         "intended": intended,
         "effective": effective,
         "drift": [dataclasses.asdict(each) for each in drift(intended, effective)],
+        "client": dict(deployment.endpoints().client_settings),
     }
 
 
@@ -272,6 +276,7 @@ def _document(
         "campaign": campaign.name,
         "block": spec.block,
         "position": spec.position,
+        "experiment": spec.experiment,
         "system": spec.system,
         "version": deployment.version,
         "durability": dataclasses.asdict(DURABILITY[spec.durability]),

@@ -47,6 +47,19 @@ DURABILITY: dict[str, Durability] = {
 
 
 @dataclass(frozen=True)
+class Difference:
+    """Where one system keeps a promise in another way than others may, and whom that favours in a comparison.
+
+    `aspect` is shared by the systems: what they do about it is read side by side. `durability`: the names it is about.
+    """
+
+    aspect: str
+    what: str
+    favours: str
+    durability: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Topic:
     """A topic to be made: replicated to every broker host (three), with what the durability level asks of it."""
 
@@ -61,8 +74,9 @@ class Plan:
     `probe` is a topic beside the measured one: a message acknowledged on it is the proof that the system answers.
 
     `memory` maps a daemon's name ("broker", "bookie", ...) to its JVM sizes, e.g. {"heap": "512m", "direct": "512m"}.
-    `overrides` maps a component of `Settings` to keys and values that replace or extend the rendered ones (used by
-    tests and by campaigns' explicit per-system settings); they are rendered and audited like all others.
+    `overrides` maps a component of `Settings` to keys and values that replace or extend the rendered ones (those of a
+    system profile, of a campaign, of tests); they are rendered and audited like all others. Its component "client" is not
+    rendered: it is for the load generator's client, and comes back in `Endpoints`.
     `daemon_niceness`: see `Daemon.niceness`.
     """
 
@@ -76,9 +90,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where clients connect: the bootstrap string of the system's own client, and what client settings durability needs.
+    """Where clients connect: the bootstrap string of the system's own client, and its settings.
 
-    `client_settings` uses the neutral words of bench.load.job: {"acks": "all"} or {}.
+    `client_settings` are those of the plan, then what durability needs, in the words of the system's client: {"acks": "all"}.
     """
 
     service_url: str

@@ -8,6 +8,8 @@ from collections.abc import Collection
 from provisioning.deployment import Plan
 from provisioning.errors import DeploymentError
 
+CLIENT = "client"  # the component of every system that is no process of it: the load generator's client
+
 
 def overrides_for(plan: Plan, component: str) -> dict[str, str]:
     """What the plan asks of one component: of its kind on all hosts ("broker"), then of itself ("broker/broker-1")."""
@@ -18,7 +20,7 @@ def overrides_for(plan: Plan, component: str) -> dict[str, str]:
 def check_overrides(plan: Plan, components: Collection[str]) -> None:
     """Raises DeploymentError naming an override's component that there isn't, and the ones there are."""
     kinds = {component.rpartition("/")[0] for component in components} - {""}
-    valid = sorted({*components, *kinds})
+    valid = sorted({*components, *kinds, CLIENT})
     for component in plan.overrides:
         if component not in valid:
             close = difflib.get_close_matches(component, valid, n=1)

@@ -7,24 +7,25 @@ from collections.abc import Iterator, Sequence
 
 from bench.load.driver import Limits, LoadSpec
 from bench.profile import load_profile
+from bench.system_settings import profile_of
 from bench.systems import SYSTEMS
 from bench.trial import PROBE_TOPIC
 from bench.workload import Workload
 from provisioning import daemons
 from provisioning.deployment import DURABILITY, Plan, Topic
 from provisioning.host import Host, on_all
-from provisioning.settings import Settings
 from provisioning.software.store import Store
+from provisioning.system_profile import VENDOR_DEFAULT
 from provisioning.wiping import wipe
 
 LEVEL = "2"  # acknowledged by a quorum, in page caches: what is looked at is the client or the record, not the disk
 
 
 class ThreeNodes:
-    """A cluster of three, once `running` is entered. `overrides` are the system's settings, as in a campaign."""
+    """A cluster of three, once `running` is entered. `profile` is the system's, as in a campaign."""
 
     def __init__(
-        self, system: str, hosts: Sequence[Host], store: Store, topic: Topic, overrides: Settings | None = None
+        self, system: str, hosts: Sequence[Host], store: Store, topic: Topic, profile: str = VENDOR_DEFAULT
     ) -> None:
         self.system = system
         self.topic = topic
@@ -33,7 +34,7 @@ class ThreeNodes:
         self.clients = [host for host in hosts if host.record.role == "client"]
         self.store = store
         self.deployment = SYSTEMS[system].deployment(hosts, store)
-        self._overrides: Settings = overrides or {}
+        self._profile = profile
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -43,7 +44,7 @@ class ThreeNodes:
             durability=DURABILITY[LEVEL],
             topic=self.topic,
             memory=profile.memory[self.system],
-            overrides=self._overrides,
+            overrides=profile_of(self.system, self._profile, None).settings,
             probe=Topic(PROBE_TOPIC, 1),
             daemon_niceness=profile.daemon_niceness,
         )

@@ -79,7 +79,13 @@ class Consumer(Protocol):
 
 
 class ClientModule(Protocol):
-    """What a client's module offers. Both raise ClientError when no connection comes about in `connect_timeout_s`."""
+    """What a client's module offers. Both raise ClientError when no connection comes about in `connect_timeout_s`.
+
+    `SETTINGS`: what a system profile or a campaign may set of the client, with its defaults. A value is of its default's kind:
+    a number, or true and false.
+    """
+
+    SETTINGS: Mapping[str, str]
 
     def connect_producer(self, spec: ClientSpec, acknowledgements: Acknowledgements) -> Producer:
         """A producer that has found the topic."""

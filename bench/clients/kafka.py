@@ -19,7 +19,19 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 from bench.clients.client import Acknowledgements, Backpressure, ClientError, ClientSpec, take_settings
 
+# Five requests in flight, as the Java client has by default: the next batch grows while they are out. librdkafka's own
+# default is a million: a request every linger.ms however many are unanswered, which drowned three small brokers at 2,000
+# messages a second (response p50 30 s instead of 63 ms).
 IN_FLIGHT_REQUESTS = 5
+SETTINGS: Mapping[str, str] = {
+    # Off is librdkafka's default. On, its broker threads spin while the five are out: ten times the client CPU. Off, a
+    # retried request may repeat or reorder messages; the checks for order and duplicates would show it.
+    "idempotence": "false",
+    "in_flight_requests": str(IN_FLIGHT_REQUESTS),
+    # What a consumer asks for at once, of each partition. 1 MiB is librdkafka's default, and the Java client's.
+    "max_partition_fetch_bytes": "1048576",
+}
+_KNOWN = {**SETTINGS, "acks": "all"}  # acks is the durability level's
 _ANY_PARTITION = -1
 # librdkafka's default; shorter than two fills of a batch it would break batches up.
 _STICKY_AT_LEAST_MS = 10
@@ -32,12 +44,7 @@ _LOG_LINES = 100
 
 def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> KafkaProducer:
     """A producer that has fetched the topic's metadata. Raises ClientError."""
-    # Five requests in flight, as the Java client has by default: the next batch grows while they are out. librdkafka's own
-    # default is a million: a request every linger.ms however many are unanswered, which drowned three small brokers at 2,000
-    # messages a second (response p50 30 s instead of 63 ms).
-    # Idempotence off is librdkafka's default. On, its broker threads spin while the five are out: ten times the client CPU.
-    # Off, a retried request may repeat or reorder messages; the checks for order and duplicates would show it.
-    settings = take_settings(spec, {"acks": "all", "idempotence": "false"})
+    settings = take_settings(spec, _KNOWN)
     timeout_ms = round(spec.delivery_timeout_s * 1000)
     client = _made(
         confluent_kafka.Producer,
@@ -45,7 +52,7 @@ def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> Ka
             **_common(spec),
             "acks": settings["acks"],
             "enable.idempotence": settings["idempotence"],
-            "max.in.flight.requests.per.connection": IN_FLIGHT_REQUESTS,
+            "max.in.flight.requests.per.connection": int(settings["in_flight_requests"]),
             "linger.ms": spec.batch_delay_ms,
             "batch.size": spec.batch_bytes,
             "batch.num.messages": max(10_000, spec.batch_bytes // spec.message_bytes),
@@ -70,6 +77,7 @@ def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> KafkaCon
         "group.id": subscription,
         "auto.offset.reset": "earliest",
         "enable.auto.commit": True,
+        "max.partition.fetch.bytes": int(take_settings(spec, _KNOWN)["max_partition_fetch_bytes"]),
     }
     client = _made(confluent_kafka.Consumer, config)
     consumer = KafkaConsumer(client, errors)
@@ -120,6 +128,7 @@ class KafkaProducer:
             self._client.poll(_SERVE_EVERY_S)
 
     def _delivered(self, sequence: int, error: KafkaError | None, message: Message) -> None:
+        # With acks=0 this is called, too: when the message has been handed to the socket. No broker has said anything then.
         if error is None:
             self._acknowledgements.acknowledged(sequence, message.partition() or 0)
         else:

@@ -17,7 +17,9 @@ from bench.clients.client import Acknowledgements, ClientError, ClientSpec, take
 _CLOSE_TIMEOUT_S = 5.0
 _RETRY_S = 0.2
 _OPERATION_TIMEOUT_S = 10
-_RECEIVER_QUEUE = 1000
+# The vendor's defaults. What a partition's queue really holds is the smaller of `receiver_queue` and the total over the partitions.
+SETTINGS: Mapping[str, str] = {"io_threads": "1", "receiver_queue": "1000", "total_receiver_queue": "50000"}
+_KNOWN = {**SETTINGS, "topic_prefix": ""}
 _MOST_IN_BATCH = 100_000
 
 _OK = pulsar.Result.Ok.value
@@ -40,7 +42,7 @@ def keep_thread_state() -> None:
 
 def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> PulsarProducer:
     """A producer connected to every partition of the topic. Raises ClientError."""
-    settings = take_settings(spec, {"topic_prefix": ""})
+    settings = take_settings(spec, _KNOWN)
     # Room beyond our own window: the window is what bounds, so that a full one never looks like an error.
     room = 2 * spec.in_flight + 1_000
     options: dict[str, Any] = {
@@ -59,7 +61,7 @@ def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> Pu
     if spec.partitioning == "round-robin":
         options["message_routing_mode"] = pulsar.PartitionsRoutingMode.CustomPartition
         options["message_router"] = _RoundRobin()
-    client = _client(spec)
+    client = _client(spec, settings)
     topic = settings["topic_prefix"] + spec.topic
     producer = _patiently(spec, client, lambda: client.create_producer(topic, **options))
     return PulsarProducer(client, producer, acknowledgements)
@@ -67,15 +69,15 @@ def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> Pu
 
 def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> PulsarConsumer:
     """A consumer of a failover subscription: each partition has one active consumer, order is kept. Raises ClientError."""
-    settings = take_settings(spec, {"topic_prefix": ""})
-    client = _client(spec)
+    settings = take_settings(spec, _KNOWN)
+    client = _client(spec, settings)
     topic = settings["topic_prefix"] + spec.topic
     options: dict[str, Any] = {
         "consumer_type": pulsar.ConsumerType.Failover,
         "consumer_name": name,
         "initial_position": pulsar.InitialPosition.Earliest,
-        "receiver_queue_size": _RECEIVER_QUEUE,
-        "max_total_receiver_queue_size_across_partitions": _RECEIVER_QUEUE * max(50, spec.partitions),
+        "receiver_queue_size": int(settings["receiver_queue"]),
+        "max_total_receiver_queue_size_across_partitions": int(settings["total_receiver_queue"]),
     }
     return PulsarConsumer(client, _patiently(spec, client, lambda: client.subscribe(topic, subscription, **options)))
 
@@ -146,12 +148,17 @@ class _RoundRobin:
         return self._next
 
 
-def _client(spec: ClientSpec) -> pulsar.Client:
+def _client(spec: ClientSpec, settings: Mapping[str, str]) -> pulsar.Client:
     # It prints what it likes to standard output, in a loop when a connection loops: errors only; the worker keeps their
     # beginning and drops the rest.
     logger = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
     operation_timeout_s = max(1, min(_OPERATION_TIMEOUT_S, round(spec.connect_timeout_s)))
-    return pulsar.Client(spec.service_url, logger=logger, operation_timeout_seconds=operation_timeout_s)
+    return pulsar.Client(
+        spec.service_url,
+        logger=logger,
+        operation_timeout_seconds=operation_timeout_s,
+        io_threads=int(settings["io_threads"]),
+    )
 
 
 def _patiently(spec: ClientSpec, client: pulsar.Client, connect: Callable[[], Any]) -> Any:

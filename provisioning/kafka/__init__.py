@@ -1,6 +1,10 @@
-"""Kafka (KRaft) on hosts. The deployment is all that the rest of the kit sees."""
+"""Kafka (KRaft) on hosts. The deployment is all that the rest of the kit sees, and what it can be asked for, as data."""
+
+from pathlib import Path
 
 from provisioning.kafka.deployment import KafkaDeployment
-from provisioning.kafka.durability import CANNOT, durability_table
+from provisioning.kafka.durability import CANNOT, DIFFERENCES, durability_table
 
-__all__ = ["CANNOT", "KafkaDeployment", "durability_table"]
+PROFILES = Path(__file__).with_name("profiles")
+
+__all__ = ["CANNOT", "DIFFERENCES", "PROFILES", "KafkaDeployment", "durability_table"]

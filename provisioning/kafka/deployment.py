@@ -17,7 +17,7 @@ from provisioning.host import Host, on_all
 from provisioning.jvm import read_flags, shell
 from provisioning.kafka import layout, printed
 from provisioning.kafka.durability import level_settings
-from provisioning.overrides import check_overrides, overrides_for
+from provisioning.overrides import CLIENT, check_overrides, overrides_for
 from provisioning.placement import place
 from provisioning.settings import Settings
 
@@ -50,23 +50,23 @@ class KafkaDeployment:
 
     def configure(self, plan: Plan) -> Settings:
         rendered, intended = self._render(plan)
-        by_host = {node.host.name: node for node in self._nodes}
+        logs = {node.host.name: node.log_path for node in self._nodes}
         on_all(
             "kafka: writing configuration",
             self._hosts(),
-            lambda host: place(host, rendered[by_host[host.name]], emptied=[by_host[host.name].log_path]),
+            lambda host: place(host, rendered[host.name], emptied=[logs[host.name]]),
         )
         self._plan = plan
         self._topic_settings = intended["topic"]
         return intended
 
-    def _render(self, plan: Plan) -> tuple[dict[layout.Node, dict[str, str]], dict[str, dict[str, str]]]:
-        """Every node's files (path -> content), and the settings in them."""
+    def _render(self, plan: Plan) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+        """Every host's files (path -> content), and the settings in them."""
         level = level_settings(plan.durability)
-        rendered = {node: layout.files(node, self._nodes, plan) for node in self._nodes}
+        rendered = {node.host.name: layout.files(node, self._nodes, plan) for node in self._nodes}
         intended: dict[str, dict[str, str]] = {}
         for node in self._nodes:
-            intended |= layout.settings_of(node, rendered[node])
+            intended |= layout.settings_of(node, rendered[node.host.name])
         intended["topic"] = level.topic | overrides_for(plan, "topic")
         intended["topic/layout"] = {
             "partitions": str(plan.topic.partitions),
@@ -133,7 +133,9 @@ class KafkaDeployment:
         return effective
 
     def endpoints(self) -> Endpoints:
-        return Endpoints(layout.service_url(self._nodes), level_settings(self._planned().durability).client)
+        plan = self._planned()
+        promised = level_settings(plan.durability).client
+        return Endpoints(layout.service_url(self._nodes), {**overrides_for(plan, CLIENT), **promised})
 
     def messages_stored(self) -> int:
         topic = self._planned().topic

@@ -1,15 +1,22 @@
-"""What each durability level means for Kafka, as data. It decides nothing: the table is what the report prints."""
+"""What each durability level means for Kafka, as data. It decides nothing: the tables are what the report prints."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from provisioning.deployment import Durability
+from provisioning.deployment import Difference, Durability
 from provisioning.errors import UnsupportedDurability
 from provisioning.settings import Settings
 
 # Long.MAX_VALUE, the broker's own default: it never asks for a flush. Written out so that the read-back proves it.
-NEVER_FLUSH = "9223372036854775807"
+NEVER = "9223372036854775807"
+
+# fsync before a record is acknowledged, on the leader and on each in-sync follower. flush.ms=0 is as published (SN20, 1.2);
+# what would act on it is switched off by default (log.flush.scheduler.interval.ms), so flush.messages alone does the work.
+FLUSHED = {"flush.messages": "1", "flush.ms": "0"}
+UNFLUSHED = {"flush.messages": NEVER, "flush.ms": NEVER}
+# Also where acks isn't "all", as published: it then only stops writes that lack a second replica, and there are none to stop.
+TWO_COPIES = {"min.insync.replicas": "2"}
 
 
 @dataclass(frozen=True)
@@ -20,10 +27,12 @@ class LevelSettings:
     client: dict[str, str]
 
 
-# flush.messages=1: fsync before a record is acknowledged, on the leader and on each in-sync follower.
 LEVELS: dict[str, LevelSettings] = {
-    "1": LevelSettings({"min.insync.replicas": "2", "flush.messages": "1"}, {"acks": "all"}),
-    "2": LevelSettings({"min.insync.replicas": "2", "flush.messages": NEVER_FLUSH}, {"acks": "all"}),
+    "1": LevelSettings(TWO_COPIES | FLUSHED, {"acks": "all"}),
+    "2": LevelSettings(TWO_COPIES | UNFLUSHED, {"acks": "all"}),
+    "3": LevelSettings(TWO_COPIES | FLUSHED, {"acks": "1"}),
+    "4": LevelSettings(TWO_COPIES | UNFLUSHED, {"acks": "1"}),
+    "none": LevelSettings(TWO_COPIES | UNFLUSHED, {"acks": "0"}),
 }
 
 # Durabilities it hasn't, each with the reason.
@@ -31,6 +40,45 @@ CANNOT: dict[str, str] = {
     "2-bypass": "Kafka has no journal beside its log that could be bypassed; its level 2 is the counterpart",
     "4-bypass": "Kafka has no journal beside its log that could be bypassed; its level 4 is the counterpart",
 }
+
+DIFFERENCES: tuple[Difference, ...] = (
+    Difference(
+        "whose acknowledgements a quorum needs",
+        "acks=all: every replica that is in sync, so the slowest of three",
+        "its safety (three copies where two were asked); the latency of systems that wait for fewer",
+        ("1", "2"),
+    ),
+    Difference(
+        "whose acknowledgement alone is enough",
+        "acks=1: always the partition's leader, however slow it is at the moment",
+        "the latency of systems in which the fastest replica may answer",
+        ("3", "4"),
+    ),
+    Difference(
+        "what one flush covers",
+        "flush.messages=1: one fsync of the partition's own log per append; nothing is shared between partitions",
+        "systems with one journal for all partitions, the more the more partitions there are",
+        ("1", "3"),
+    ),
+    Difference(
+        "where unflushed messages are",
+        "in the page cache, until the kernel writes them back: they outlive the process, not the machine",
+        "its safety, over systems that keep them in their own memory",
+        ("2", "4"),
+    ),
+    Difference(
+        "what the disks write",
+        "each message once on each replica; partitions are spread over all data disks",
+        "its throughput, over systems that write a journal as well",
+        ("1", "2", "3", "4", "none"),
+    ),
+    Difference(
+        "what no acknowledgement means",
+        "acks=0: the client says done when it has handed the message to its socket; no broker has answered",
+        "itself: such latencies are the client's own, and are to be compared with nothing",
+        ("none",),
+    ),
+)
 
 
 def durability_table() -> dict[str, Settings]:

@@ -1,6 +1,10 @@
-"""Pulsar (ZooKeeper, bookies, brokers) on hosts. The deployment is all that the rest of the kit sees."""
+"""Pulsar on hosts. The deployment is all that the rest of the kit sees, and what it can be asked for, as data."""
+
+from pathlib import Path
 
 from provisioning.pulsar.deployment import PulsarDeployment
-from provisioning.pulsar.durability import CANNOT, durability_table
+from provisioning.pulsar.durability import CANNOT, DIFFERENCES, durability_table
 
-__all__ = ["CANNOT", "PulsarDeployment", "durability_table"]
+PROFILES = Path(__file__).with_name("profiles")
+
+__all__ = ["CANNOT", "DIFFERENCES", "PROFILES", "PulsarDeployment", "durability_table"]

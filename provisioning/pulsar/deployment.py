@@ -14,7 +14,7 @@ from provisioning.errors import DeploymentError
 from provisioning.evidence import fetch_evidence
 from provisioning.host import Host, on_all
 from provisioning.jvm import java, shell
-from provisioning.overrides import check_overrides, overrides_for
+from provisioning.overrides import CLIENT, check_overrides, overrides_for
 from provisioning.placement import place
 from provisioning.pulsar import layout as places
 from provisioning.pulsar.admin import Admin
@@ -77,7 +77,7 @@ class PulsarDeployment:
             rendered[process.host.name] |= own
             intended |= places.settings_of(process, own)
         intended["namespace"] = (
-            level.namespace() | overrides_for(plan, "namespace") | {"numBundles": str(places.BUNDLES)}
+            level.namespace() | {"numBundles": places.bundles(plan)} | overrides_for(plan, "namespace")
         )
         # the ledgers that the topic really writes to
         intended["ledgers"] = {
@@ -86,7 +86,7 @@ class PulsarDeployment:
             "ackQuorumSize": intended["namespace"]["bookkeeperAckQuorum"],
         }
         intended["topic/layout"] = {"partitions": str(plan.topic.partitions)}
-        check_overrides(plan, intended.keys() - {"topic/layout", "ledgers"})
+        check_overrides(plan, (intended.keys() | {places.DIRECTORIES}) - {"topic/layout", "ledgers"})
         return rendered, intended
 
     def start(self) -> None:
@@ -129,7 +129,7 @@ class PulsarDeployment:
         return effective
 
     def endpoints(self) -> Endpoints:
-        return Endpoints(self._layout.service_url, {})
+        return Endpoints(self._layout.service_url, overrides_for(self._planned(), CLIENT))
 
     def messages_stored(self) -> int:
         # Messages, not entries: an entry is a batch. The counter is the owning broker's; nothing is unloaded during a trial.
@@ -170,7 +170,9 @@ class PulsarDeployment:
 
     def _make_directories(self, host: Host, zookeeper_id: int | None) -> None:
         """Here, not in `configure`: a reset may come between and wipe the data directories."""
-        made = [] if host.record.role == "metadata" else [places.journal_dir(host), places.ledger_dir(host)]
+        plan, made = self._planned(), []
+        if host.record.role != "metadata":
+            made = [*places.journal_dirs(host, plan), *places.ledger_dirs(host, plan)]
         commands = [f"mkdir -p {quote(path)}" for path in made]
         if zookeeper_id is not None:
             data = quote(places.zookeeper_dir(host))
@@ -210,7 +212,7 @@ class PulsarDeployment:
                 "--configuration-metadata-store",
                 zookeepers,
             ),
-            *("--default-namespace-bundle-number", str(places.BUNDLES)),
+            *("--default-namespace-bundle-number", self._intended["namespace"]["numBundles"]),
             *("--web-service-url", f"http://{broker}:{places.WEB_PORT}"),
             *("--broker-service-url", f"pulsar://{broker}:{places.SERVICE_PORT}"),
         )

@@ -19,6 +19,7 @@ CLUSTER = "samebox"
 # Where the client looks for a topic that is given by its bare name.
 NAMESPACE = "public/default"
 ZOOKEEPER_PORT, BOOKIE_PORT, BOOKIE_HTTP_PORT, SERVICE_PORT, WEB_PORT = 2181, 3181, 8000, 6650, 8080
+# Bundles that a namespace's topics are spread over, and these over the brokers: the vendor's 4 can't give three brokers as much.
 BUNDLES = 12
 DEFAULT_MEMORY: dict[str, dict[str, str]] = {
     "zookeeper": {"heap": "128m"},
@@ -26,6 +27,7 @@ DEFAULT_MEMORY: dict[str, dict[str, str]] = {
     "broker": {"heap": "384m", "direct": "512m"},
 }
 CONFIG_FILES = {"zookeeper": "zoo.cfg", "bookie": "bookkeeper.conf", "broker": "broker.conf"}
+DIRECTORIES = "directories"
 TIERS = {"zookeeper": 0, "bookie": 1, "broker": 2}
 
 
@@ -115,12 +117,37 @@ def zookeeper_dir(host: Host) -> str:
     return f"{host.record.data_dirs[0].path}/pulsar/zookeeper"
 
 
-def journal_dir(host: Host) -> str:
-    return f"{host.record.data_dirs[0].path}/pulsar/journal"
+def journal_dirs(host: Host, plan: Plan) -> tuple[str, ...]:
+    """On the first data directory, which has the journal for itself where there are two."""
+    return _directories(f"{host.record.data_dirs[0].path}/pulsar/journal", _per_disk(plan)["journal_per_disk"])
 
 
-def ledger_dir(host: Host) -> str:
-    return f"{host.record.data_dirs[-1].path}/pulsar/ledgers"
+def ledger_dirs(host: Host, plan: Plan) -> tuple[str, ...]:
+    """On the last data directory; on all of them where the journal is bypassed and leaves its own idle."""
+    disks = host.record.data_dirs if plan.durability.bypass else host.record.data_dirs[-1:]
+    each = _per_disk(plan)["ledger_per_disk"]
+    return tuple(path for disk in disks for path in _directories(f"{disk.path}/pulsar/ledgers", each))
+
+
+def bundles(plan: Plan) -> str:
+    """How many bundles the namespace gets."""
+    return overrides_for(plan, "namespace").get("numBundles", str(BUNDLES))
+
+
+def _per_disk(plan: Plan) -> dict[str, str]:
+    """The component "directories": no setting of a process, but how many of a bookie's directories lie on one disk."""
+    asked = {"journal_per_disk": "1", "ledger_per_disk": "1"} | overrides_for(plan, DIRECTORIES)
+    for key, value in asked.items():
+        if key not in ("journal_per_disk", "ledger_per_disk") or not value.isdecimal() or not 1 <= int(value) <= 16:
+            raise DeploymentError(
+                f"pulsar: {DIRECTORIES}.{key} = {value!r} isn't a number of directories.",
+                next_step="Valid keys: journal_per_disk, ledger_per_disk, each from 1 to 16.",
+            )
+    return asked
+
+
+def _directories(path: str, count: str) -> tuple[str, ...]:
+    return (path,) if count == "1" else tuple(f"{path}-{at}" for at in range(1, int(count) + 1))
 
 
 def files(process: Process, everything: Layout, plan: Plan) -> dict[str, str]:
@@ -164,9 +191,9 @@ def _config(process: Process, everything: Layout, plan: Plan, memory: Mapping[st
             address=process.address,
             loopback=ipaddress.ip_address(process.address).is_loopback,
             zookeepers=everything.zookeeper_addresses,
-            journal_dir=journal_dir(process.host),
-            ledger_dir=ledger_dir(process.host),
-            journal_sync=level.journal_sync,
+            journal_dirs=",".join(journal_dirs(process.host, plan)),
+            ledger_dirs=",".join(ledger_dirs(process.host, plan)),
+            durability=level.bookie(),
             write_cache_mb=max(16, direct_mb // 8),
             read_cache_mb=max(8, direct_mb // 16),
         )
@@ -181,7 +208,7 @@ def _config(process: Process, everything: Layout, plan: Plan, memory: Mapping[st
         write_quorum=level.write_quorum,
         ack_quorum=level.ack_quorum,
         cache_mb=max(16, direct_mb // 8),
-        bundles=BUNDLES,
+        bundles=bundles(plan),
     )
 
 

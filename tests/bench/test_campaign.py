@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.campaign import load_campaign, order_of
+from bench.campaign import empty_cells, load_campaign, order_of
 from provisioning.errors import InvalidInput
 
 GOOD = """
@@ -93,13 +93,26 @@ def test_unknown_system_names_the_choices(tmp_path: Path) -> None:
     assert "kafka, pulsar" in said
 
 
-def test_level_a_system_cannot_give_is_refused(tmp_path: Path) -> None:
-    """A durability level is never silently replaced by another."""
-    said = refusal(tmp_path, GOOD.replace("durability = [1]", "durability = [1, 4]"))
-    assert "can't give level 4" in said
-    assert (
-        refusal(tmp_path, GOOD.replace("durability = [1]", "durability = [9]")).count("Valid choices: 1, 2, 3, 4") == 1
-    )
+def test_level_a_system_cannot_give_is_an_empty_cell(tmp_path: Path) -> None:
+    """A durability level is never silently replaced by another: the cell stays empty, with its reason; others are run."""
+    campaign = load_campaign(write(tmp_path, GOOD.replace("durability = [1]", 'durability = [2, "2-bypass"]')))
+    [empty] = empty_cells(campaign)
+    assert (empty.experiment, empty.system, empty.durability) == ("trial-run", "kafka", "2-bypass")
+    assert "no journal beside its log" in empty.reason
+    first = [(t.system, t.durability) for t in order_of(campaign) if t.block == 1]
+    assert first == [("pulsar", "2"), ("pulsar", "2-bypass"), ("kafka", "2")]
+
+
+def test_a_file_of_empty_cells_alone_is_refused(tmp_path: Path) -> None:
+    """Nothing would run; each system's reason is told."""
+    text = GOOD.replace("durability = [1]", 'durability = ["2-bypass"]').replace('["pulsar", "kafka"]', '["kafka"]')
+    assert "no system can do what is asked: kafka: Kafka has no journal" in refusal(tmp_path, text)
+
+
+def test_unknown_level_names_the_choices(tmp_path: Path) -> None:
+    """With the variants of a level."""
+    said = refusal(tmp_path, GOOD.replace("durability = [1]", "durability = [9]"))
+    assert "unknown level '9'. Valid choices: 1, 2, 2-bypass, 3, 4, 4-bypass, none." in said
 
 
 def test_missing_file_lists_what_is_there(tmp_path: Path) -> None:

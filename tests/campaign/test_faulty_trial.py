@@ -100,7 +100,7 @@ def checks(
         inventory=local_testbed,
         facts={},
         software={},
-        durability_table={"kafka": {"2": SYSTEMS["kafka"].durability["2"]}},
+        promises={"durability_table": {"kafka": {"2": SYSTEMS["kafka"].durability["2"]}}},
         vetting={"verdict": "accept", "rejected": []},
         floor=[],
         checks=prepared.checks,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from provisioning.deployment import DURABILITY, Plan, Topic
 from provisioning.errors import DeploymentError, UnsupportedDurability
 from provisioning.host import Host, ScriptedHost
 from provisioning.inventory import DataDir, HostRecord, Role, SshAddress
-from provisioning.kafka import layout, printed
+from provisioning.kafka import KafkaDeployment, layout, printed
 from provisioning.kafka.durability import LEVELS, level_settings
 from provisioning.rendering import properties
 
@@ -27,6 +28,18 @@ def host(name: str, address: str, role: Role = "broker") -> Host:
 
 BROKERS = [host(f"broker-{at}", f"10.0.0.{at}") for at in (1, 2, 3)]
 METADATA = [host(f"metadata-{at}", f"10.0.1.{at}", "metadata") for at in (1, 2, 3)]
+
+
+class Deployed:
+    """A store whose software is on every host already."""
+
+    def deploy(self, name: str, hosts: Sequence[Host]) -> str:
+        del hosts
+        return f"software/{name}"
+
+    def version(self, name: str) -> str:
+        del name
+        return "4.3.1"
 
 
 def plan(level: str = "1", **changes: dict[str, dict[str, str]]) -> Plan:
@@ -65,18 +78,31 @@ def test_client_hosts_get_nothing() -> None:
 
 
 def test_the_levels_as_a_table() -> None:
-    """Level 1 flushes every record, level 2 leaves it to the page cache; both wait for all in-sync replicas."""
-    assert LEVELS["1"].topic == {"min.insync.replicas": "2", "flush.messages": "1"}
-    assert LEVELS["2"].topic["flush.messages"] == str(2**63 - 1)
-    assert {level.client["acks"] for level in LEVELS.values()} == {"all"}
+    """Levels 1 and 3 flush every record, the others leave it to the page cache; who acknowledges is the client's acks."""
+    flushed = {name for name, level in LEVELS.items() if level.topic["flush.messages"] == "1"}
+    assert flushed == {"1", "3"}
+    assert {LEVELS[name].topic["flush.messages"] for name in ("2", "4", "none")} == {str(2**63 - 1)}
+    assert {name: level.client["acks"] for name, level in LEVELS.items()} == {
+        "1": "all", "2": "all", "3": "1", "4": "1", "none": "0",
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize("level", ["3", "4"])
+@pytest.mark.parametrize("level", ["2-bypass", "4-bypass"])
 def test_a_level_that_there_is_not_is_refused(level: str) -> None:
     """Never silently downgraded."""
     with pytest.raises(UnsupportedDurability, match=f"level {level}") as refusal:
         level_settings(DURABILITY[level])
-    assert refusal.value.next_step == "Levels it has: 1, 2."
+    assert refusal.value.next_step == "Levels it has: 1, 2, 3, 4, none."
+
+
+def test_the_level_goes_over_the_clients_settings() -> None:
+    """A profile sets the client as it likes, but what an acknowledgement promises is the level's."""
+    tidied = "mkdir -p /srv/{0}/tmp; rm -f /srv/{0}/log/kafka-broker.log"
+    brokers = [ScriptedHost(each.record, {tidied.format(each.name): ""}) for each in BROKERS]
+    deployment = KafkaDeployment(brokers, Deployed())
+    deployment.install()
+    deployment.configure(plan("3", overrides={"client": {"acks": "all", "max_partition_fetch_bytes": "1"}}))
+    assert deployment.endpoints().client_settings == {"acks": "1", "max_partition_fetch_bytes": "1"}
 
 
 def test_memory_and_overrides_reach_the_files() -> None:

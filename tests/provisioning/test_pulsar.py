@@ -80,19 +80,59 @@ def test_everything_binds_the_hosts_own_address() -> None:
 
 
 def test_the_levels_as_a_table() -> None:
-    """Both keep three copies and wait for two; they differ in the journal's sync."""
-    assert {(each.ensemble, each.write_quorum, each.ack_quorum) for each in LEVELS.values()} == {(3, 3, 2)}
+    """All keep three copies; they differ in how many are waited for, and in what the journal does before that."""
+    assert {(each.ensemble, each.write_quorum) for each in LEVELS.values()} == {(3, 3)}
     everything = places.layout(BROKERS)
-    synced = {level: config(everything.bookies[0], everything, plan(level))["journalSyncData"] for level in LEVELS}
-    assert synced == {"1": "true", "2": "false"}
+    found = {}
+    for name, level in LEVELS.items():
+        bookie = config(everything.bookies[0], everything, plan(name))
+        found[name] = (level.ack_quorum, bookie["journalWriteData"], bookie["journalSyncData"])
+        assert config(everything.brokers[0], everything, plan(name))["managedLedgerDefaultAckQuorum"] == str(
+            found[name][0]
+        )
+    assert found == {
+        "1": (2, "true", "true"),
+        "2": (2, "true", "false"),
+        "2-bypass": (2, "false", "false"),
+        "3": (1, "true", "true"),
+        "4": (1, "true", "false"),
+        "4-bypass": (1, "false", "false"),
+    }
 
 
-@pytest.mark.parametrize("level", ["3", "4"])
-def test_a_level_that_there_is_not_is_refused(level: str) -> None:
+def test_a_level_that_there_is_not_is_refused() -> None:
     """Never silently downgraded."""
-    with pytest.raises(UnsupportedDurability, match=f"level {level}") as refusal:
-        level_settings(DURABILITY[level])
-    assert refusal.value.next_step == "Levels it has: 1, 2."
+    with pytest.raises(UnsupportedDurability, match="level none") as refusal:
+        level_settings(DURABILITY["none"])
+    assert refusal.value.next_step == "Levels it has: 1, 2, 2-bypass, 3, 4, 4-bypass."
+
+
+def test_without_a_journal_ledgers_have_every_disk() -> None:
+    """As published: nothing else would use the journal's."""
+    everything = places.layout(BROKERS)
+    settings = config(everything.bookies[0], everything, plan("2-bypass"))
+    assert settings["ledgerDirectories"] == "/srv/broker-1/data1/pulsar/ledgers,/srv/broker-1/data2/pulsar/ledgers"
+
+
+def test_several_directories_on_a_disk() -> None:
+    """Published campaigns have two of each; anything but a small number is refused."""
+    everything = places.layout(BROKERS)
+    asked = plan(overrides={"directories": {"journal_per_disk": "2"}})
+    settings = config(everything.bookies[0], everything, asked)
+    assert settings["journalDirectories"] == "/srv/broker-1/data1/pulsar/journal-1,/srv/broker-1/data1/pulsar/journal-2"
+    assert settings["ledgerDirectories"] == "/srv/broker-1/data2/pulsar/ledgers"
+    for wrong in ({"journal_per_disk": "0"}, {"ledger_per_disk": "many"}, {"jornal_per_disk": "2"}):
+        with pytest.raises(DeploymentError, match=next(iter(wrong))) as refusal:
+            places.journal_dirs(BROKERS[0], plan(overrides={"directories": wrong}))
+        assert "journal_per_disk, ledger_per_disk" in refusal.value.next_step
+
+
+def test_the_namespaces_bundles_and_the_brokers_default_agree() -> None:
+    """One setting, which a profile gives once."""
+    everything = places.layout(BROKERS)
+    asked = plan(overrides={"namespace": {"numBundles": "64"}})
+    assert config(everything.brokers[0], everything, asked)["defaultNumberOfNamespaceBundles"] == "64"
+    assert places.bundles(plan()) == "12"
 
 
 def test_memory_and_overrides_reach_the_files() -> None:

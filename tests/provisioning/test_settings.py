@@ -106,3 +106,8 @@ def test_an_override_of_nothing_is_refused() -> None:
     with pytest.raises(DeploymentError, match=r"unknown component 'brokr'. Did you mean 'broker'"):
         check_overrides(plan(brokr={"a": "1"}), {"broker/broker-1", "topic"})
     check_overrides(plan(broker={}, topic={}), {"broker/broker-1", "topic"})
+
+
+def test_every_system_has_a_client_to_set() -> None:
+    """It is no process of the system, but the load generator's."""
+    check_overrides(plan(client={"io_threads": "4"}), {"broker/broker-1"})

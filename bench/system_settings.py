@@ -1,0 +1,108 @@
+"""What each system of a campaign is set to beside its templates, and in what words that is told. It renders nothing.
+
+Laid over each other: the testbed's memory sizes, the system's profile, the campaign's own settings, and for clients what the
+durability level needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from bench.clients.client import ClientModule
+from bench.systems import SYSTEMS
+from provisioning.overrides import CLIENT
+from provisioning.settings import Settings
+from provisioning.system_profile import VENDOR_DEFAULT, HostsProfile, profile_names, system_profile
+
+
+def all_profiles() -> tuple[str, ...]:
+    """Every profile that some system has a file for."""
+    return tuple(sorted({name for system in SYSTEMS.values() for name in profile_names(system.profiles)}))
+
+
+def profile_of(system: str, name: str, broker_memory_bytes: int | None) -> HostsProfile:
+    """The system's profile on these hosts; its vendor's defaults if it has no file of that name (`name` tells)."""
+    folder = SYSTEMS[system].profiles
+    found = name if name in profile_names(folder) else VENDOR_DEFAULT
+    return system_profile(folder, found).on_hosts(found, broker_memory_bytes)
+
+
+def profile_caveats(systems: Iterable[str], name: str, broker_memory_bytes: int | None) -> list[str]:
+    """What a reader must know before calling a system set up as the profile says."""
+    caveats = []
+    for system in systems:
+        own = profile_of(system, name, broker_memory_bytes)
+        if own.name != name:
+            caveats.append(f"{system} has no profile {name}: it runs with {own.source}")
+        if own.left_out:
+            reason = next(iter(own.left_out.values()))
+            caveats.append(
+                f"{system}: the sizes that profile {name} publishes are {reason} and run with the testbed's own"
+            )
+    return caveats
+
+
+def wrong_client_settings(settings: Mapping[str, Settings]) -> list[str]:
+    """What is wrong with a campaign's settings of clients (system -> component -> key -> value), one sentence each."""
+    problems = []
+    for system in settings.keys() & SYSTEMS.keys():
+        known = cast(ClientModule, importlib.import_module(SYSTEMS[system].client_module)).SETTINGS
+        for key, value in settings[system].get(CLIENT, {}).items():
+            where = f"key 'settings.{system}.{CLIENT}.{key}'"
+            if key not in known:
+                problems.append(f"{where}: the client has no such setting. Valid choices: {', '.join(sorted(known))}.")
+            elif _kind(value) != _kind(known[key]):
+                problems.append(f"{where} = {value!r}: {_kind(known[key])} is needed, as its default {known[key]!r}.")
+    return problems
+
+
+def _kind(value: str) -> str:
+    if value in ("true", "false"):
+        return "true or false"
+    return "a whole number" if value.isdecimal() else "a word"
+
+
+def durability_table(
+    cells: Iterable[tuple[str, str]], overrides: Mapping[str, Settings]
+) -> dict[str, dict[str, Settings]]:
+    """What each durability of `cells` (system, name) means in settings: system -> name -> component -> key -> value.
+
+    As it is run: where `overrides` (system -> settings) has a key of the level, its value stands.
+    """
+    found: dict[str, dict[str, Settings]] = {}
+    for system, name in dict.fromkeys(cells):
+        own = overrides.get(system, {})
+        found.setdefault(system, {})[name] = {
+            component: {key: own.get(component, {}).get(key, value) for key, value in settings.items()}
+            for component, settings in SYSTEMS[system].durability[name].items()
+        }
+    return found
+
+
+def changed_promises(table: Mapping[str, Mapping[str, Settings]]) -> list[str]:
+    """Where a durability table isn't what the levels ask for: the level's name is then more, or less, than its settings."""
+    return [
+        f"{system}: {component} {key} is {value}, where durability {name} means {meant}"
+        for system, names in table.items()
+        for name, components in names.items()
+        for component, settings in components.items()
+        for key, value in settings.items()
+        if value != (meant := SYSTEMS[system].durability[name][component][key])
+    ]
+
+
+def differences(cells: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """How the systems of `cells` (system, durability name) keep these promises in their own ways, aspect by aspect."""
+    names: dict[str, list[str]] = {}
+    for system, name in dict.fromkeys(cells):
+        names.setdefault(system, []).append(name)
+    found = [
+        {"aspect": each.aspect, "system": system, "durability": about, "what": each.what, "favours": each.favours}
+        for system, own in names.items()
+        for each in SYSTEMS[system].differences
+        if (about := [name for name in own if name in each.durability])
+    ]
+    aspects = list(dict.fromkeys(entry["aspect"] for entry in found))
+    return sorted(found, key=lambda entry: aspects.index(entry["aspect"]))
