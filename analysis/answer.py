@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.campaign import Campaign
-from analysis.comparison import BLOCKS_FOR_AN_INTERVAL, Comparison, Exclusion, SystemOutcome
+from analysis.comparison import BLOCKS_FOR_AN_INTERVAL, Comparison, ContestantOutcome, Exclusion
 from analysis.formatting import ratio, words
 
 _SPOKEN = ("response_latency_p99", "response_latency_p50", "throughput_achieved", "drain_rate")
@@ -25,7 +25,7 @@ class Answer:
 def answer(
     campaign: Campaign,
     comparisons: Sequence[Comparison],
-    outcomes: Sequence[SystemOutcome],
+    outcomes: Sequence[ContestantOutcome],
     excluded: Sequence[Exclusion],
 ) -> Answer:
     """Puts the outcomes first, then the headline ratios."""
@@ -37,8 +37,8 @@ def answer(
     return Answer(tuple(findings), _certainty(campaign, comparisons), tuple(warnings))
 
 
-def _outcome_sentence(outcome: SystemOutcome) -> str:
-    sentence = f"{outcome.system} did all that was asked in {outcome.all_met} of {outcome.trials} trials."
+def _outcome_sentence(outcome: ContestantOutcome) -> str:
+    sentence = f"{outcome.contestant} did all that was asked in {outcome.all_met} of {outcome.trials} trials."
     if outcome.not_met:
         sentence += f" Not met: {_counted(outcome.not_met)}."
     if outcome.unknown:
@@ -75,7 +75,7 @@ def _certainty(campaign: Campaign, comparisons: Sequence[Comparison]) -> str:
 
 
 def _has_same_system_twice(campaign: Campaign) -> bool:
-    cells = [(trial.block, trial.cell, trial.system) for trial in campaign.trials]
+    cells = [(trial.block, trial.cell, trial.contestant) for trial in campaign.trials]
     return len(cells) != len(set(cells))
 
 

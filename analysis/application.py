@@ -105,13 +105,13 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
 
 def draw(found: Results, aggregates: Aggregates) -> tuple[list[Drawing], list[Drawing]]:
     """Percentile curves per cell, and every trial over time with one latency axis per cell."""
-    systems = list(dict.fromkeys(evidence.trial.system for evidence in found.trials))
+    contestants = list(dict.fromkeys(evidence.trial.contestant for evidence in found.trials))
     seconds = [TrialSeconds(evidence.trial, aggregates) for evidence in found.trials]
     limits = {
         cell: shared_limits_ms([one for one in seconds if one.trial.cell == cell])
         for cell in {one.trial.cell for one in seconds}
     }
     times = [trial_drawing(one, limits[one.trial.cell]) for one in seconds]
-    return curve_drawings(found.trials, systems, {exclusion.trial for exclusion in found.excluded}), [
+    return curve_drawings(found.trials, contestants, {exclusion.trial for exclusion in found.excluded}), [
         drawing for drawing in times if drawing
     ]

@@ -25,8 +25,23 @@ class Trial:
         return str(self.document["system"])
 
     @property
+    def experiment(self) -> str:
+        return str(self.document["experiment"])
+
+    @property
+    def durability(self) -> Mapping[str, Any]:
+        durability: Mapping[str, Any] = self.document["durability"]
+        return durability
+
+    @property
     def level(self) -> int:
-        return int(self.document["durability"]["level"])
+        """The promise's number; durabilities of one level promise the same."""
+        return int(self.durability["level"])
+
+    @property
+    def contestant(self) -> str:
+        """What is compared inside a cell: a system, or a system with its journal bypassed."""
+        return f"{self.system}-bypass" if self.durability["bypass"] else self.system
 
     @property
     def workload(self) -> Mapping[str, Any]:

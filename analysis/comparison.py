@@ -1,4 +1,6 @@
-"""Systems against each other: one ratio per block, then the median over blocks. It compares trials, never windows or messages.
+"""Contestants against each other: one ratio per block, then the median over blocks. It compares trials, never windows or messages.
+
+A contestant is a system, or a system with its journal bypassed.
 
 Only sound trials are compared; what is left out is listed with its reason. A system's outcomes are counted over all its trials
 first: leaving out the trials in which a system failed would flatter it. How certain a ratio is depends on the number of blocks.
@@ -34,7 +36,7 @@ Cell = tuple[str, int]
 
 @dataclass(frozen=True)
 class BlockRatio:
-    """One metric of two systems in one block, and first / second."""
+    """One metric of two contestants in one block, and first / second."""
 
     block: int
     first: float
@@ -47,7 +49,7 @@ class BlockRatio:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric of two systems over the blocks of one cell (workload and durability level)."""
+    """One metric of two contestants over the blocks of one cell (workload and durability level)."""
 
     cell: Cell
     first: str
@@ -81,10 +83,10 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class SystemOutcome:
-    """How a system's trials came out: every trial counts, sound or not."""
+class ContestantOutcome:
+    """How a contestant's trials came out: every trial counts, sound or not."""
 
-    system: str
+    contestant: str
     trials: int
     all_met: int
     not_met: Mapping[str, int]  # check -> trials
@@ -101,10 +103,10 @@ class Exclusion:
     reasons: tuple[str, ...]
 
 
-def count_outcomes(trials: Sequence[Evidence], checks: Sequence[Check]) -> list[SystemOutcome]:
-    """Per system: trials, trials that met everything, and how many failed each outcome check."""
-    systems = dict.fromkeys(evidence.trial.system for evidence in trials)
-    return [_outcome(system, [e.trial.name for e in trials if e.trial.system == system], checks) for system in systems]
+def count_outcomes(trials: Sequence[Evidence], checks: Sequence[Check]) -> list[ContestantOutcome]:
+    """Per contestant: trials, trials that met everything, and how many failed each outcome check."""
+    contestants = dict.fromkeys(evidence.trial.contestant for evidence in trials)
+    return [_outcome(one, [e.trial.name for e in trials if e.trial.contestant == one], checks) for one in contestants]
 
 
 def excluded_trials(trials: Sequence[Evidence], checks: Sequence[Check]) -> list[Exclusion]:
@@ -120,14 +122,14 @@ def excluded_trials(trials: Sequence[Evidence], checks: Sequence[Check]) -> list
 
 
 def compare(trials: Sequence[Evidence], checks: Sequence[Check], measured: Iterable[Measurement]) -> list[Comparison]:
-    """Every headline metric of every pair of systems, per cell. Pairs are formed inside a block only."""
+    """Every headline metric of every pair of contestants, per cell. Pairs are formed inside a block only."""
     sound = [e for e in trials if validity_of(checks, e.trial.name) not in EXCLUDED]
     values = {(m.trial, m.metric): m for m in measured}
     names = sorted({m.metric for m in values.values() if m.metric.split("[")[0] in HEADLINES}, key=_headline_order)
-    systems = list(dict.fromkeys(e.trial.system for e in trials))
+    contestants = list(dict.fromkeys(e.trial.contestant for e in trials))
     found = []
     for cell in dict.fromkeys(e.trial.cell for e in sound):
-        for first, second in combinations(systems, 2):
+        for first, second in combinations(contestants, 2):
             pairs = list(_pairs([e for e in sound if e.trial.cell == cell], first, second))
             for name in names:
                 ratios = tuple(_ratios(pairs, values, name))
@@ -138,11 +140,11 @@ def compare(trials: Sequence[Evidence], checks: Sequence[Check], measured: Itera
 
 
 def _pairs(trials: Sequence[Evidence], first: str, second: str) -> Iterator[tuple[int, str, str]]:
-    """(block, trial of the first system, trial of the second): in a block's order, first with first, second with second."""
+    """(block, trial of the first contestant, trial of the second): in a block's order, first with first, second with second."""
     for block in sorted({evidence.trial.block for evidence in trials}):
         inside = sorted((e.trial for e in trials if e.trial.block == block), key=lambda trial: trial.position)
-        ours = [trial.name for trial in inside if trial.system == first]
-        theirs = [trial.name for trial in inside if trial.system == second]
+        ours = [trial.name for trial in inside if trial.contestant == first]
+        theirs = [trial.name for trial in inside if trial.contestant == second]
         for one, other in zip(ours, theirs, strict=False):
             yield block, one, other
 
@@ -160,12 +162,12 @@ def _headline_order(name: str) -> tuple[int, str]:
     return HEADLINES.index(name.split("[")[0]), name
 
 
-def _outcome(system: str, names: list[str], checks: Sequence[Check]) -> SystemOutcome:
+def _outcome(contestant: str, names: list[str], checks: Sequence[Check]) -> ContestantOutcome:
     outcomes = [check for check in checks if check.trial in names and check.axis == OUTCOME]
     flawed = {check.trial for check in outcomes if check.verdict in (NOT_MET, UNKNOWN)}
     declared = {check.trial for check in outcomes}
-    return SystemOutcome(
-        system=system,
+    return ContestantOutcome(
+        contestant=contestant,
         trials=len(names),
         all_met=len(declared - flawed),
         not_met=_count(check.check for check in outcomes if check.verdict == NOT_MET),

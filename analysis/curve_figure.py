@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from analysis.campaign import Trial
 from analysis.comparison import Cell
-from analysis.drawing import LINE_STYLES, MARKERS, Drawing, plain_log_axis, style, svg_of, system_colours
+from analysis.drawing import LINE_STYLES, MARKERS, Drawing, contestant_colours, plain_log_axis, style, svg_of
 from analysis.evidence import Evidence
 from analysis.latencies import END_TO_END, PUBLISH, RESPONSE
 from analysis.metrics import is_withheld
@@ -24,42 +24,44 @@ _NS_PER_MS = 1e6
 _LOWEST_PPM = 100_000
 
 
-def curve_drawings(trials: Sequence[Evidence], systems: Sequence[str], excluded: Set[str]) -> list[Drawing]:
-    """One drawing per cell and latency; `systems` in the order of their colours; `excluded` trials are marked."""
+def curve_drawings(trials: Sequence[Evidence], contestants: Sequence[str], excluded: Set[str]) -> list[Drawing]:
+    """One drawing per cell and latency; `contestants` in the order of their colours; `excluded` trials are marked."""
     cells = dict.fromkeys(evidence.trial.cell for evidence in trials)
     found = (
-        _draw([evidence for evidence in trials if evidence.trial.cell == cell], cell, metric, systems, excluded)
+        _draw([evidence for evidence in trials if evidence.trial.cell == cell], cell, metric, contestants, excluded)
         for cell in cells
         for metric in CURVES
     )
     return [drawing for drawing in found if drawing.rows]
 
 
-def _draw(trials: Sequence[Evidence], cell: Cell, metric: str, systems: Sequence[str], excluded: Set[str]) -> Drawing:
+def _draw(
+    trials: Sequence[Evidence], cell: Cell, metric: str, contestants: Sequence[str], excluded: Set[str]
+) -> Drawing:
     workload, level = cell
     title, meaning = CURVES[metric]
     name = f"percentiles-{workload}-l{level}-{metric.replace('_', '-')}"
     rows: list[tuple[str, str, int, str, str, float]] = []
-    colours = system_colours(systems)
+    colours = contestant_colours(contestants)
     with style(name):
         figure = Figure(figsize=(7.6, 3.7))
         axes = figure.add_subplot()
         highest_ppm = _TICKS[0]
-        for evidence in sorted(trials, key=lambda e: (systems.index(e.trial.system), e.trial.block)):
+        for evidence in sorted(trials, key=lambda e: (contestants.index(e.trial.contestant), e.trial.block)):
             for subscription, points in _points(evidence, metric).items():
                 trial = evidence.trial
-                order = list(systems).index(trial.system)
+                order = list(contestants).index(trial.contestant)
                 axes.plot(
                     [MILLION / (MILLION - ppm) for ppm, _ in points],
                     [value for _, value in points],
-                    color=colours[trial.system],
+                    color=colours[trial.contestant],
                     linestyle=LINE_STYLES[(trial.block - 1) % len(LINE_STYLES)],
                     marker=MARKERS[order % len(MARKERS)],
                     alpha=0.45 if trial.name in excluded else 1.0,
                     label=_label(trial, subscription, trial.name in excluded),
                 )
                 highest_ppm = max(highest_ppm, points[-1][0])
-                named = (trial.name, trial.system, trial.block, subscription)
+                named = (trial.name, trial.contestant, trial.block, subscription)
                 rows += [(*named, quantile_name(ppm), value) for ppm, value in points]
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -73,11 +75,11 @@ def _draw(trials: Sequence[Evidence], cell: Cell, metric: str, systems: Sequence
             axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
         svg = svg_of(figure, f"{title} by percentile, {workload}, level {level}") if rows else ""
     note = f"{meaning[:1].upper()}{meaning[1:]}. Measure phase; a curve ends where fewer than ten messages lie beyond."
-    return Drawing(name, title, note, svg, ("trial", "system", "block", "subscription", "percentile", "ms"), rows)
+    return Drawing(name, title, note, svg, ("trial", "contestant", "block", "subscription", "percentile", "ms"), rows)
 
 
 def _label(trial: Trial, subscription: str, is_excluded: bool) -> str:
-    parts = [f"{trial.system}, block {trial.block}", subscription, "not compared" if is_excluded else ""]
+    parts = [f"{trial.contestant}, block {trial.block}", subscription, "not compared" if is_excluded else ""]
     return ", ".join(part for part in parts if part)
 
 

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 BLACK, GREY = "#222222", "#6b7280"
-SYSTEM_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+CONTESTANT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 PART_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00")
 LINE_STYLES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -102,6 +102,6 @@ def mark_phases(axes: Axes, starts_s: Mapping[str, float], *, named: bool) -> No
                           va="top", fontsize=8, color=GREY)  # fmt: skip
 
 
-def system_colours(systems: Sequence[str]) -> dict[str, str]:
+def contestant_colours(systems: Sequence[str]) -> dict[str, str]:
     """One colour per system, in the order they are first named."""
-    return {name: SYSTEM_COLOURS[n % len(SYSTEM_COLOURS)] for n, name in enumerate(dict.fromkeys(systems))}
+    return {name: CONTESTANT_COLOURS[n % len(CONTESTANT_COLOURS)] for n, name in enumerate(dict.fromkeys(systems))}

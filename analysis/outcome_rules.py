@@ -7,6 +7,7 @@ from typing import Any
 
 from analysis.evidence import Evidence
 from analysis.finding import Finding, Missing
+from analysis.promise import is_acknowledged
 
 Bounds = Mapping[str, Any]
 
@@ -22,7 +23,7 @@ def offered_rate(evidence: Evidence, bounds: Bounds) -> Finding:
         raise Missing("The trial has no message in its measure phase.")
     share, bound = counts.acknowledged_in_window / counts.scheduled_in_measure, float(bounds["share"])
     sentence = (
-        f"{counts.acknowledged_in_window:,} messages were acknowledged during the measure phase, "
+        f"{counts.acknowledged_in_window:,} messages {_settled(evidence)} during the measure phase, "
         f"{share:.2%} of the {counts.scheduled_in_measure:,} scheduled in it; the bound is {bound:.1%}."
     )
     return Finding(share >= bound, sentence, {"share": share, "bound": bound})
@@ -53,14 +54,14 @@ def no_loss(evidence: Evidence, _bounds: Bounds) -> Finding:
     total, acknowledged = sum(lost.values()), evidence.counts.acknowledged
     if total and evidence.trial.document["abort"]:
         raise Missing(
-            f"{total:,} of {acknowledged:,} acknowledged messages had not been received when the trial was ended early: "
+            f"{total:,} of {acknowledged:,} messages that {_settled(evidence)} had not been received when the trial was ended early: "
             "they may have been on their way."
         )
     if total:
         first = f", first: producer/sequence {examples[0]}" if examples else ""
-        sentence = f"{total:,} of {acknowledged:,} acknowledged messages were never received{first}."
+        sentence = f"{total:,} of {acknowledged:,} messages that {_settled(evidence)} were never received{first}."
         return Finding(False, sentence, {"lost": lost, "examples": examples})
-    return Finding(True, f"All {acknowledged:,} acknowledged messages were received.", {"lost": lost})
+    return Finding(True, f"All {acknowledged:,} messages that {_settled(evidence)} were received.", {"lost": lost})
 
 
 def no_duplicates(evidence: Evidence, _bounds: Bounds) -> Finding:
@@ -127,3 +128,8 @@ def _deliveries(evidence: Evidence) -> tuple[Any, ...]:
     if not evidence.counts.scheduled:
         raise Missing("The trial has no recorded message.")
     return evidence.deliveries
+
+
+def _settled(evidence: Evidence) -> str:
+    """What a message that counts as acknowledged really did: where no broker answers, only the client has said anything."""
+    return "were acknowledged" if is_acknowledged(evidence.trial.durability) else "left the client unacknowledged"

@@ -17,7 +17,7 @@ from analysis.schema import PARQUET_SCHEMA_KEY, SCHEMA_VERSION
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("trial", pa.string()),
     pa.field("system", pa.string()),
-    pa.field("durability", pa.int32()),
+    pa.field("durability", pa.string()),
     pa.field("workload", pa.string()),
     pa.field("block", pa.int32()),
     pa.field("metric", pa.string()),

@@ -9,16 +9,27 @@ from typing import Any
 from analysis.answer import Answer
 from analysis.campaign import NANOSECONDS, Campaign, Trial
 from analysis.checks import Check, validity_of
-from analysis.comparison import Comparison, Exclusion, SystemOutcome
+from analysis.comparison import Comparison, ContestantOutcome, Exclusion
 from analysis.evidence import Evidence
 from analysis.latencies import END_TO_END, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
 from analysis.metrics import Measurement, is_withheld
 from analysis.percentiles import TABLE_QUANTILES, quantile_name
+from analysis.promise import promise
 from analysis.schema import SCHEMA_VERSION
 
 _MANIFEST_SHOWN = (
     *("campaign", "question", "seed", "created_ns", "samebox_version", "git", "lock_sha256", "campaign_file"),
-    *("campaign_sha256", "order", "order_kind", "testbed", "facts", "software", "durability_table", "vetting"),
+    *(
+        "campaign_sha256",
+        "order",
+        "order_kind",
+        "testbed",
+        "facts",
+        "software",
+        "durability_table",
+        "durability_differences",
+    ),
+    *("system_profile", "empty_cells", "vetting"),
     *("floor", "checks", "caveats", "repeat", "scale", "representative"),
 )
 
@@ -31,7 +42,7 @@ class Results:
     trials: Sequence[Evidence]
     checks: Sequence[Check]
     measured: Sequence[Measurement]
-    outcomes: Sequence[SystemOutcome]
+    outcomes: Sequence[ContestantOutcome]
     excluded: Sequence[Exclusion]
     comparisons: Sequence[Comparison]
     answer: Answer
@@ -80,7 +91,7 @@ def _summary_row(trial: Trial, measurement: Measurement) -> dict[str, Any]:
     return {
         "trial": trial.name,
         "system": trial.system,
-        "durability": trial.level,
+        "durability": trial.durability["name"],
         "workload": str(trial.workload["name"]),
         "block": trial.block,
         "metric": measurement.metric,
@@ -93,7 +104,7 @@ def _summary_row(trial: Trial, measurement: Measurement) -> dict[str, Any]:
 def _comparison(found: Comparison) -> dict[str, Any]:
     return {
         "workload": found.cell[0],
-        "durability": found.cell[1],
+        "level": found.cell[1],
         "first": found.first,
         "second": found.second,
         "metric": found.metric,
@@ -111,9 +122,11 @@ def _trial(evidence: Evidence, results: Results) -> dict[str, Any]:
     observations = document["observations"]
     return {
         "trial": trial.name,
+        "experiment": trial.experiment,
         "system": trial.system,
+        "contestant": trial.contestant,
         "version": document["version"],
-        "durability": document["durability"],
+        "durability": {**trial.durability, "promise": promise(trial.durability)},
         "workload": dict(trial.workload),
         "block": trial.block,
         "position": trial.position,

@@ -124,7 +124,7 @@ def run_campaign(
             fastest = max(workloads, key=lambda workload: workload.planned_rate_per_s)
             clients = [host for host in hosts if host.record.role == "client"]
             floor = measure_floor(clients, pythons, fastest, SCRATCH, on_progress=reporter.detail)
-            promises = _promises(prepared)
+            promises = promises_of(prepared)
             systems, memory_bytes = prepared.campaign.systems, prepared.profile.broker_memory_bytes
             caveats = [*prepared.profile.caveats, *vetting.caveats]
             caveats += profile_caveats(systems, prepared.campaign.system_profile, memory_bytes)
@@ -158,7 +158,7 @@ def _collector(inventory: Inventory, results: Results, pythons: Mapping[str, str
     return Upload(inventory.records_bucket, folder, pythons, reporter.detail)
 
 
-def _promises(prepared: Prepared) -> dict[str, Any]:
+def promises_of(prepared: Prepared) -> dict[str, Any]:
     """What the campaign's durability levels and system profile come to on its hosts: keys of the manifest."""
     campaign, memory_bytes = prepared.campaign, prepared.profile.broker_memory_bytes
     profiles = {name: profile_of(name, campaign.system_profile, memory_bytes) for name in campaign.systems}

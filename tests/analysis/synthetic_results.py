@@ -45,6 +45,12 @@ HOSTS_FIELDS: list[pa.Field[Any]] = [
     pa.field("value", pa.float64()),
 ]
 HOSTS = pa.schema(HOSTS_FIELDS)
+DURABILITY: dict[str, dict[str, Any]] = {
+    "1": {"name": "1", "level": 1, "replication": "sync", "local": "sync", "bypass": False},
+    "2": {"name": "2", "level": 2, "replication": "sync", "local": "async", "bypass": False},
+    "2-bypass": {"name": "2-bypass", "level": 2, "replication": "sync", "local": "async", "bypass": True},
+    "none": {"name": "none", "level": 5, "replication": "none", "local": "async", "bypass": False},
+}
 CHECKS: list[dict[str, Any]] = [
     {"check": "send-delay", "axis": "validity", "on_failure": "invalid", "bounds": {"p99_ms": 100}},
     {"check": "settings", "axis": "validity", "on_failure": "invalid"},
@@ -89,6 +95,7 @@ class Plan:
     position: int
     system: str
     median_ms: float = 4.0
+    durability: str = "1"
     lost: tuple[tuple[int, int], ...] = ()
     repeated: tuple[tuple[int, int], ...] = ()
     swapped: tuple[tuple[int, int], ...] = ()  # received just after its successor in the partition
@@ -274,7 +281,8 @@ def trial_document(plan: Plan, shape: Shape, start_ns: int, rows: dict[str, int]
         "position": plan.position,
         "system": plan.system,
         "version": {"kafka": "4.3.1", "pulsar": "4.2.4"}.get(plan.system, "1.0"),
-        "durability": {"level": 1, "replication": "sync", "local": "sync"},
+        "experiment": "demo",
+        "durability": DURABILITY[plan.durability],
         "workload": _workload(shape),
         "ended": "aborted" if plan.abort else "completed",
         "abort": plan.abort,
@@ -324,7 +332,7 @@ def _manifest(plans: list[Plan], shape: Shape) -> dict[str, Any]:
         "campaign_sha256": "cd" * 32,
         "definition": {"name": "demo", "workloads": [_workload(shape)]},
         "order": [
-            {"trial": plan.name, "block": plan.block, "position": plan.position, "system": plan.system, "durability": 1, "workload": "steady"}  # noqa: E501
+            {"trial": plan.name, "block": plan.block, "position": plan.position, "system": plan.system, "durability": plan.durability, "workload": "steady", "experiment": "demo"}  # noqa: E501
             for plan in plans
         ],
         "order_kind": "alternate",
@@ -332,6 +340,21 @@ def _manifest(plans: list[Plan], shape: Shape) -> dict[str, Any]:
         "facts": dict.fromkeys(("broker-1", "broker-2", "broker-3", "client-1"), facts),
         "software": {"kafka": {"version": "4.3.1", "sha256": "ef" * 32}, "pulsar": {"version": "4.2.4", "sha256": "01" * 32}},
         "durability_table": table,
+        "durability_differences": [
+            {"aspect": "who acknowledges", "system": "kafka", "durability": ["1"], "what": "the slowest of three", "favours": "its safety"},  # noqa: E501
+            {"aspect": "who acknowledges", "system": "pulsar", "durability": ["1"], "what": "the fastest two of three", "favours": "its latency"},  # noqa: E501
+        ],
+        "system_profile": {
+            "name": "sn2020",
+            "systems": {
+                "kafka": {"name": "sn2020", "source": "a report", "settings": {"broker": {"num.replica.fetchers": "8"}}, "memory": {}, "not_set": {}, "left_out": {}},  # noqa: E501
+                "pulsar": {"name": "sn2020", "source": "a report", "settings": {"client": {"io_threads": "4"}}, "memory": {}, "not_set": {"connectionsPerBroker=16": "no such setting"}, "left_out": {"broker.heap=8g": "for broker hosts of 60 GiB or more each; these have less"}},  # noqa: E501
+            },
+        },
+        "empty_cells": [
+            {"experiment": "demo", "system": "kafka", "durability": "2-bypass", "reason": "it has no journal to bypass"},
+            {"experiment": "demo", "system": "redpanda", "durability": None, "reason": "samebox doesn't have it"},
+        ],
         "vetting": {"verdict": "accept", "rejected": []},
         "checks": CHECKS,
         "floor": [

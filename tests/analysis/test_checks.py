@@ -18,7 +18,8 @@ from analysis.latencies import END_TO_END, SEND_DELAY
 from analysis.metrics import UNITS, is_withheld, measurements
 from analysis.order import Ordering
 from analysis.percentiles import Percentile
-from tests.analysis.synthetic_results import CHECKS, Plan, Shape, trial_document
+from analysis.promise import promise
+from tests.analysis.synthetic_results import CHECKS, DURABILITY, Plan, Shape, trial_document
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "b01-1-pulsar-l1-steady"
@@ -210,3 +211,30 @@ def test_every_metric_is_in_the_dictionary() -> None:
     lines = (ROOT / "docs" / "metrics.md").read_text().splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
     assert {row[0].strip("`").removesuffix("_<percentile>"): row[1] for row in rows} == dict(UNITS)
+
+
+def test_what_no_broker_acknowledged_is_not_called_acknowledged() -> None:
+    """At durability none a lost message is counted, and said to have left the client only."""
+    lost = replace(
+        _evidence({"durability": DURABILITY["none"]}), deliveries=(Delivery(NAME, "sub-0", 3200, 3198, 2, 0, 0, ()),)
+    )
+    found = _verdict(lost, "no-loss")
+    assert (found.verdict, found.sentence) == (
+        "not met",
+        "2 of 3,200 messages that left the client unacknowledged were never received.",
+    )
+    assert "were acknowledged" not in _verdict(lost, "offered-rate").sentence
+    assert "were acknowledged" in _verdict(_evidence(), "offered-rate").sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("1", "acknowledged when a quorum of brokers has it, on disk"),
+        ("2-bypass", "acknowledged when a quorum of brokers has it, in memory or page cache, the journal bypassed"),
+        ("none", "nothing is acknowledged: a message counts when it has left the client, and no broker has answered"),
+    ],
+)
+def test_promises_in_words(name: str, words: str) -> None:
+    """What a reader must know of a durability before its figures."""
+    assert promise(DURABILITY[name]) == words

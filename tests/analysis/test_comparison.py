@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from analysis.campaign import Trial
 from analysis.checks import Check
 from analysis.comparison import TOO_FEW_BLOCKS, compare, count_outcomes, excluded_trials
@@ -13,8 +15,8 @@ from tests.analysis.synthetic_results import Plan, Shape, trial_document
 P99 = "response_latency_p99"
 
 
-def _evidence(block: int, position: int, system: str) -> Evidence:
-    plan = Plan(f"b{block:02}-{position}-{system}", block, position, system)
+def _evidence(block: int, position: int, system: str, durability: str = "1") -> Evidence:
+    plan = Plan(f"b{block:02}-{position}-{system}", block, position, system, durability=durability)
     trial = Trial(plan.name, trial_document(plan, Shape(), 0, {}, 0))
     return Evidence(trial, (trial,), Counts(0, 0, 0, 0, 0, 0, 0, 0, {}, {}, {}), (), (), (), (), ())
 
@@ -61,8 +63,8 @@ def test_outcomes_count_excluded_trials_too() -> None:
     checks = [Check(c.trial, c.check, c.axis, "invalid", "") for c in checks]
     checks += [Check("b01-1-a", "no-loss", "outcome", "not met", ""), Check("b01-2-b", "no-loss", "outcome", "met", "")]
     a, b = count_outcomes(trials, checks)
-    assert (a.system, a.all_met, dict(a.not_met), a.excluded) == ("a", 0, {"no-loss": 1}, 1)
-    assert (b.system, b.all_met, dict(b.not_met)) == ("b", 1, {})
+    assert (a.contestant, a.all_met, dict(a.not_met), a.excluded) == ("a", 0, {"no-loss": 1}, 1)
+    assert (b.contestant, b.all_met, dict(b.not_met)) == ("b", 1, {})
 
 
 def test_trials_of_different_blocks_are_never_paired() -> None:
@@ -70,6 +72,32 @@ def test_trials_of_different_blocks_are_never_paired() -> None:
     trials, checks, measured = _campaign(2)
     kept = [trials[0], trials[3]]
     assert compare(kept, checks, measured) == []
+
+
+def test_a_system_without_its_journal_is_a_contestant_of_its_own() -> None:
+    """At one level every pair is compared: two systems, and one of them also with its journal bypassed."""
+    cells = (("a", "2"), ("a", "2-bypass"), ("b", "2"))
+    trials = [
+        replace(evidence, trial=replace(evidence.trial, name=f"{evidence.trial.contestant}-{evidence.trial.level}"))
+        for evidence in (_evidence(1, place, system, name) for place, (system, name) in enumerate(cells, start=1))
+    ]
+    checks = [Check(evidence.trial.name, "steal", "validity", "valid", "Fine.") for evidence in trials]
+    measured = [Measurement(e.trial.name, P99, "ms", 4.0 * e.trial.position, 1000) for e in trials]
+    found = compare(trials, checks, measured)
+    assert {(each.first, each.second, each.cell) for each in found} == {
+        ("a", "a-bypass", ("steady", 2)),
+        ("a", "b", ("steady", 2)),
+        ("a-bypass", "b", ("steady", 2)),
+    }
+    assert [outcome.contestant for outcome in count_outcomes(trials, checks)] == ["a", "a-bypass", "b"]
+
+
+def test_another_level_is_another_cell() -> None:
+    """What promises something else is never compared."""
+    trials = [_evidence(1, 1, "a", "1"), _evidence(1, 2, "b", "2")]
+    checks = [Check(evidence.trial.name, "steal", "validity", "valid", "Fine.") for evidence in trials]
+    measured = [Measurement(evidence.trial.name, P99, "ms", 4.0, 1000) for evidence in trials]
+    assert compare(trials, checks, measured) == []
 
 
 def test_numbers_have_three_significant_digits() -> None:

@@ -141,7 +141,7 @@ def test_only_sound_pairs_are_compared(submitted: Path) -> None:
     assert {(c["first"], c["second"], len(c["blocks"])) for c in report["comparisons"]} == {("pulsar", "kafka", 1)}
     assert {exclusion["trial"] for exclusion in report["excluded"]} == {DRIFTED, NEVER}
     assert "with fewer than 6 blocks no 95 % interval is possible" in report["answer"]["certainty"]
-    outcomes = {outcome["system"]: outcome for outcome in report["outcomes"]}
+    outcomes = {outcome["contestant"]: outcome for outcome in report["outcomes"]}
     assert outcomes["kafka"]["trials"] == 3
     assert outcomes["kafka"]["not_met"]["kept-answering"] == 1
 

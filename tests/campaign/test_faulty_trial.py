@@ -14,8 +14,7 @@ from bench.manifest import manifest_of, origin_of
 from bench.progress import PlainReporter
 from bench.report import make_report
 from bench.results import Results
-from bench.runner import prepare
-from bench.systems import SYSTEMS
+from bench.runner import prepare, promises_of
 from bench.trial import Bench, run_trial
 from provisioning import facts
 from provisioning.host import Host
@@ -100,7 +99,7 @@ def checks(
         inventory=local_testbed,
         facts={},
         software={},
-        promises={"durability_table": {"kafka": {"2": SYSTEMS["kafka"].durability["2"]}}},
+        promises=promises_of(prepared),
         vetting={"verdict": "accept", "rejected": []},
         floor=[],
         checks=prepared.checks,

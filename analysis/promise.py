@@ -1,0 +1,22 @@
+"""What an acknowledgement promises at a durability, in words for people. It decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_HOLDERS = {"sync": "a quorum of brokers has it", "async": "one broker has it"}
+_WHERE = {"sync": "on disk", "async": "in memory or page cache"}
+
+
+def promise(durability: Mapping[str, Any]) -> str:
+    """One sentence about a trial.json's `durability`."""
+    if not is_acknowledged(durability):
+        return "nothing is acknowledged: a message counts when it has left the client, and no broker has answered"
+    bypass = ", the journal bypassed" if durability["bypass"] else ""
+    return f"acknowledged when {_HOLDERS[durability['replication']]}, {_WHERE[durability['local']]}{bypass}"
+
+
+def is_acknowledged(durability: Mapping[str, Any]) -> bool:
+    """Whether a broker answers at all; if not, `acked_ns` is when the message left the client."""
+    return bool(durability["replication"] != "none")

@@ -1,0 +1,54 @@
+"""Every durability level of every system, each with one of its profiles, on real clusters: what is promised is what runs."""
+
+from __future__ import annotations
+
+from itertools import cycle
+
+import pytest
+
+from bench.campaign import Campaign, TrialSpec
+from bench.profile import load_profile
+from bench.systems import SYSTEMS
+from bench.trial import plan_of
+from bench.workload import Workload
+from provisioning import daemons
+from provisioning.host import on_all
+from provisioning.settings import drift
+from provisioning.software.maven import user_cache
+from provisioning.software.store import Store
+from provisioning.ssh import SshHost
+from provisioning.system_profile import profile_names
+from provisioning.wiping import wipe
+
+pytestmark = pytest.mark.integration
+WORKLOAD = Workload("levels", 100, 1024, 1.0, partitions=2)
+CELLS = [
+    (system, durability, profile)
+    for system, entry in SYSTEMS.items()
+    for durability, profile in zip(entry.durability, cycle(reversed(profile_names(entry.profiles))), strict=False)
+]
+
+
+@pytest.mark.parametrize(("system", "durability", "profile"), CELLS)
+def test_what_the_level_and_the_profile_ask_for_is_what_runs(
+    system: str, durability: str, profile: str, hosts: dict[str, SshHost]
+) -> None:
+    """The cluster starts on a small machine, and no process, topic or namespace differs from what was rendered."""
+    campaign = Campaign(1, "levels", "Is it so?", 1, (system,), 1, (durability,), (WORKLOAD,), system_profile=profile)
+    trial = f"b01-1-{system}-l{durability}-levels"
+    spec = TrialSpec(trial, 1, 1, system, durability, WORKLOAD, "levels")
+    everyone = tuple(hosts.values())
+    brokers = [host for host in everyone if host.record.role == "broker"]
+    daemons.stop_everything(everyone)
+    on_all("emptying data directories", brokers, wipe)
+    deployment = SYSTEMS[system].deployment(everyone, Store(user_cache()))
+    try:
+        deployment.install()
+        intended = deployment.configure(plan_of(spec, campaign, load_profile("local")))
+        deployment.start()
+        deployment.create_topics()
+        assert drift(intended, deployment.effective_settings()) == ()
+        assert list(deployment.under_replicated()) == []
+    finally:
+        daemons.stop_everything(everyone)
+        on_all("emptying data directories", brokers, wipe)
