@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 
 from bench.native.kafka import ProducerPerformance
 from bench.native.pulsar import PulsarPerf
-from bench.native.tool import NativeLoad, NativeTool, run_native
+from bench.native.process import run_native
+from bench.native.tool import NativeLoad, NativeTool, load_of, none_can
 from bench.systems import SYSTEMS
 from provisioning.errors import Completed, HostError
 from provisioning.host import Host, ScriptedHost
@@ -37,7 +39,8 @@ def test_the_steady_state_is_taken_where_there_is_one() -> None:
     steady = tool.result(KAFKA_PRINTED, LOAD)
     assert steady.messages == 10_000
     assert steady.rate_per_s == pytest.approx(1000.2, abs=0.01)
-    assert (steady.publish_p50_ms, steady.publish_p99_ms, steady.resolution_ms) == (2, 9, 1)
+    assert (steady.publish_mean_ms, steady.publish_max_ms, steady.resolution_ms) == (2.86, 57, 1)
+    assert (steady.publish_p50_ms, steady.publish_p95_ms, steady.publish_p99_ms, steady.publish_p999_ms) == (2, 5, 9, 31)
     whole = tool.result("".join(KAFKA_PRINTED.splitlines(keepends=True)[:2]), LOAD)
     assert (whole.messages, whole.publish_p99_ms) == (12_000, 41)
 
@@ -47,7 +50,9 @@ def test_a_rate_over_shutting_down_is_not_believed() -> None:
     result = PulsarPerf().result(PULSAR_PRINTED, LOAD)
     assert result.messages == 11_999
     assert result.rate_per_s == pytest.approx(11_999 / 12)
-    assert (result.publish_p50_ms, result.publish_p99_ms) == (4.549, 82.619)
+    assert (result.publish_mean_ms, result.publish_max_ms) == (10.303, 141.676)
+    assert (result.publish_p50_ms, result.publish_p95_ms) == (4.549, 39.622)
+    assert (result.publish_p99_ms, result.publish_p999_ms) == (82.619, 126.871)
 
 
 @pytest.mark.parametrize("tool", [ProducerPerformance(), PulsarPerf()])
@@ -55,6 +60,8 @@ def test_words_without_figures_are_an_error(tool: NativeTool) -> None:
     """A tool that printed something else is never taken for one that measured nothing."""
     with pytest.raises(ValueError, match="no "):
         tool.result("Exception in thread main", LOAD)
+    with pytest.raises(ValueError, match="no "):
+        tool.consumer_result("Exception in thread main")
 
 
 def test_all_of_the_load_is_passed_on() -> None:
@@ -93,7 +100,7 @@ def test_every_system_has_its_tool() -> None:
 class _Store:
     """A store whose bundles are on every host already."""
 
-    def deploy(self, name: str, hosts: list[Host]) -> str:
+    def deploy(self, name: str, hosts: Sequence[Host]) -> str:
         del hosts
         return f"software/{name}"
 
@@ -122,7 +129,7 @@ def host(tmp_path: Path) -> _TalkingHost:
 def test_a_run_has_its_command_line_and_cpu(host: _TalkingHost) -> None:
     """CPU is what the shell's `time` said of the whole process."""
     host.said = Completed("", KAFKA_PRINTED, "samebox-cpu 3.25 0.50\n", 0)
-    run = run_native(ProducerPerformance(), LOAD, host, _Store())  # type: ignore[arg-type]
+    run = run_native(ProducerPerformance(), LOAD, host, _Store())
     assert run.cpu_s == 3.75
     assert run.command.startswith("java -Xmx1g ")
     assert "org.apache.kafka.tools.ProducerPerformance" in run.command
@@ -133,4 +140,4 @@ def test_a_tool_that_says_nothing_usable_is_quoted(host: _TalkingHost, stderr: s
     """Without figures, or without the CPU time, the error carries the tool's last words."""
     host.said = Completed("", "gone fishing" if stderr else KAFKA_PRINTED, stderr, 0)
     with pytest.raises(HostError, match="kafka-producer-perf-test said nothing usable"):
-        run_native(ProducerPerformance(), LOAD, host, _Store())  # type: ignore[arg-type]
+        run_native(ProducerPerformance(), LOAD, host, _Store())
