@@ -10,6 +10,7 @@ from analysis.answer import Answer
 from analysis.campaign import NANOSECONDS, Campaign, Trial
 from analysis.checks import Check, validity_of
 from analysis.comparison import Comparison, Exclusion, SystemOutcome
+from analysis.cross_check import CrossCheck
 from analysis.evidence import Evidence
 from analysis.latencies import END_TO_END, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
 from analysis.metrics import Measurement, is_withheld
@@ -19,7 +20,7 @@ from analysis.schema import SCHEMA_VERSION
 _MANIFEST_SHOWN = (
     *("campaign", "question", "seed", "created_ns", "samebox_version", "git", "lock_sha256", "campaign_file"),
     *("campaign_sha256", "order", "order_kind", "testbed", "facts", "software", "durability_table", "vetting"),
-    *("floor", "checks", "caveats", "repeat", "scale", "representative"),
+    *("floor", "checks", "caveats", "repeat", "scale", "representative", "cross_check"),
 )
 
 
@@ -35,6 +36,7 @@ class Results:
     excluded: Sequence[Exclusion]
     comparisons: Sequence[Comparison]
     answer: Answer
+    cross_checks: Sequence[CrossCheck]
 
 
 def report_document(results: Results) -> dict[str, Any]:
@@ -49,6 +51,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "excluded": [asdict(exclusion) for exclusion in results.excluded],
         "not_recorded": list(campaign.not_recorded),
         "differs": _differs(campaign.manifest.get("definition") or {}),
+        "cross_checks": [asdict(found) for found in results.cross_checks],
         "trials": [_trial(evidence, results) for evidence in results.trials],
         "checks": checks_document(results.checks),
         "vetting": {host: _verdicts(document) for host, document in campaign.vetting.items()},

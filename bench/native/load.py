@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.load.abort import Abort
-from bench.load.driver import LoadResult
+from bench.load.driver import RECORDS, LoadResult
 from bench.native.process import end_of, folder_of, java_command
 from bench.native.tool import NativeLoad, NativeTool, load_of
 from bench.schedule import SECOND_NS
@@ -89,7 +89,7 @@ class NativeTools:
         if abort is None:
             figures, abort = run.figures()
         return LoadResult(
-            directory="",
+            directory=f"{RECORDS}/native",  # never made: tools keep no records
             phases=_phases(run.begun_ns, load) if run.begun_ns is not None else (),
             workers=(),
             files=(),
