@@ -35,7 +35,7 @@ class Limits:
 
     lead_s: float = 5.0
     beyond_s: float = 60.0
-    poll_s: float = 1.0
+    poll_s: float = 2.0
     ending_s: float = 20.0
 
     def producing_s(self, load: NativeLoad) -> float:
