@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bench.clients.kafka import IN_FLIGHT_REQUESTS
+from bench.clients.kafka import SETTINGS
 from bench.native.tool import ConsumerFigures, NativeLoad, ProducerFigures
 from bench.workload import Workload
 
@@ -45,11 +45,12 @@ class ProducerPerformance:
         return f"{self.name} sends no keys" if workload.keys != "none" else None
 
     def arguments(self, load: NativeLoad) -> tuple[str, ...]:
+        settings = {**SETTINGS, **load.client_settings}
         properties = {
             "bootstrap.servers": load.service_url,
-            "acks": load.client_settings.get("acks", "all"),
-            "enable.idempotence": load.client_settings.get("idempotence", "false"),
-            "max.in.flight.requests.per.connection": IN_FLIGHT_REQUESTS,
+            "acks": settings.get("acks", "all"),
+            "enable.idempotence": settings["idempotence"],
+            "max.in.flight.requests.per.connection": settings["in_flight_requests"],
             "linger.ms": load.batch_delay_ms if load.batching else 0,
             "batch.size": load.batch_bytes if load.batching else 0,
             # it bounds what is in flight by bytes
@@ -81,12 +82,14 @@ class ProducerPerformance:
         )
 
     def consumer_arguments(self, load: NativeLoad, subscription: str) -> tuple[str, ...]:
+        settings = {**SETTINGS, **load.client_settings}
         return (
             "org.apache.kafka.tools.ConsumerPerformance",
             *("--bootstrap-server", load.service_url),
             *("--topic", load.topic),
             *("--group", subscription),
             *("--num-records", str(load.messages)),
+            *("--fetch-size", settings["max_partition_fetch_bytes"]),
             *("--timeout", str(round(load.consumer_timeout_s * 1000))),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from bench.clients.pulsar import SETTINGS
 from bench.native.tool import ConsumerFigures, NativeLoad, ProducerFigures
 from bench.workload import Workload
 
@@ -56,7 +57,7 @@ class PulsarPerf:
         batching = ("--batch-time-window", str(load.batch_delay_ms)) if batched else ("--disable-batching",)
         return (
             *(_MAIN, _NO_CONFIGURATION, "produce"),
-            *("--service-url", load.service_url),
+            *_connection(load),
             *("--rate", str(load.rate_per_s or _UNLIMITED_PER_S)),
             *("--size", str(load.message_bytes)),
             *("--num-producers", str(load.producers)),
@@ -83,13 +84,16 @@ class PulsarPerf:
         )
 
     def consumer_arguments(self, load: NativeLoad, subscription: str) -> tuple[str, ...]:
+        settings = {**SETTINGS, **load.client_settings}
         return (
             *(_MAIN, _NO_CONFIGURATION, "consume"),
-            *("--service-url", load.service_url),
+            *_connection(load),
             *("--num-consumers", str(load.consumers)),
             *("--subscription-type", "Failover"),
             *("--subscription-position", "Earliest"),
             *("--subscriptions", subscription),
+            *("--receiver-queue-size", settings["receiver_queue"]),
+            *("--receiver-queue-size-across-partitions", settings["total_receiver_queue"]),
             _topic(load),
         )
 
@@ -100,6 +104,11 @@ class PulsarPerf:
         messages, rate_per_s = received[-1]
         _, p50_ms, _, p99_ms, _, _ = (float(each) for each in latency[-1])
         return ConsumerFigures(int(messages), float(rate_per_s), p50_ms, p99_ms)
+
+
+def _connection(load: NativeLoad) -> tuple[str, ...]:
+    settings = {**SETTINGS, **load.client_settings}
+    return ("--service-url", load.service_url, "--num-io-threads", settings["io_threads"])
 
 
 def _topic(load: NativeLoad) -> str:

@@ -11,12 +11,14 @@ import pytest
 from bench.native.kafka import ProducerPerformance
 from bench.native.process import run_native
 from bench.native.pulsar import PulsarPerf
-from bench.native.tool import NativeLoad, NativeTool
+from bench.native.tool import NativeLoad, NativeTool, load_of
 from bench.systems import SYSTEMS
+from bench.workload import Workload
+from provisioning.deployment import Endpoints
 from provisioning.errors import Completed, HostError
 from provisioning.host import Host, ScriptedHost
 from provisioning.inventory import HostRecord, SshAddress
-from tests.bench.native_output import KAFKA_PRODUCED, PULSAR_PRODUCED
+from tests.bench.native_output import KAFKA_CONSUMED, KAFKA_PRODUCED, PULSAR_CONSUMED, PULSAR_PRODUCED
 
 LOAD = NativeLoad(
     service_url="broker:1", topic="samebox", client_settings={"acks": "1"}, rate_per_s=1000, messages=12_000, duration_s=12.0,
@@ -83,6 +85,56 @@ def test_all_of_the_load_is_passed_on() -> None:
     ):
         assert word in pulsar
     assert "--disable-batching" in PulsarPerf().arguments(replace(LOAD, batch_delay_ms=0))
+
+
+def test_several_producers_are_one_with_their_windows_or_as_many() -> None:
+    """A tool that has one producer gives it all of their room; the other has as many, each with its own."""
+    load = replace(LOAD, producers=3)
+    assert "buffer.memory=30720000" in ProducerPerformance().arguments(load)
+    assert "--num-producers 3" in " ".join(PulsarPerf().arguments(load))
+
+
+def test_compression_batching_and_partitioning_are_those_of_our_client() -> None:
+    """Each tool's own words for them."""
+    load = replace(LOAD, compression="gzip", batching=False)
+    kafka = ProducerPerformance().arguments(replace(load, round_robin=True))
+    assert {"compression.type=gzip", "batch.size=0", "linger.ms=0"} <= set(kafka)
+    assert "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner" in kafka
+    assert {"ZLIB", "--disable-batching"} <= set(PulsarPerf().arguments(load))
+
+
+def test_client_settings_of_a_profile_reach_the_tools() -> None:
+    """What a profile sets for our client is set for the tool; what none sets is our client's default."""
+    kafka = replace(LOAD, client_settings={"in_flight_requests": "1", "max_partition_fetch_bytes": "10485760"})
+    assert "max.in.flight.requests.per.connection=1" in ProducerPerformance().arguments(kafka)
+    assert "--fetch-size 10485760" in " ".join(ProducerPerformance().consumer_arguments(kafka, "s"))
+    pulsar = replace(
+        LOAD, client_settings={"io_threads": "8", "receiver_queue": "7", "topic_prefix": "persistent://a/b/"}
+    )
+    assert "--num-io-threads 8" in " ".join(PulsarPerf().arguments(pulsar))
+    consumer = " ".join(PulsarPerf().consumer_arguments(pulsar, "s"))
+    assert "--receiver-queue-size 7 --receiver-queue-size-across-partitions 50000" in consumer
+    assert consumer.endswith(" persistent://a/b/samebox")
+
+
+def test_what_consumers_printed() -> None:
+    """Count and rate of both; latencies of the one that measures any."""
+    kafka = ProducerPerformance().consumer_result(KAFKA_CONSUMED)
+    assert (kafka.messages, kafka.end_to_end_p50_ms) == (12_000, None)
+    assert kafka.rate_per_s == pytest.approx(585.48, abs=0.01)
+    pulsar = PulsarPerf().consumer_result(PULSAR_CONSUMED)
+    assert (pulsar.messages, pulsar.rate_per_s) == (11_999, 590.26)
+    assert (pulsar.end_to_end_p50_ms, pulsar.end_to_end_p99_ms) == (4, 82)
+
+
+def test_the_load_is_the_workloads() -> None:
+    """Warm-up included in what is sent, consumers per subscription."""
+    workload = Workload(
+        "w", rate_per_s=300, message_bytes=100, warmup_s=2, measure_s=8, producers=2, consumers=6, subscriptions=3
+    )
+    load = load_of(workload, Endpoints("b:1", {"acks": "1"}), "samebox", consumer_timeout_s=9)
+    assert (load.messages, load.duration_s, load.warmup_s, load.producers, load.consumers) == (3000, 10, 2, 2, 2)
+    assert (load.client_settings, load.consumer_timeout_s) == ({"acks": "1"}, 9)
 
 
 def test_every_system_has_its_tool() -> None:
