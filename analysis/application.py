@@ -14,6 +14,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -22,6 +23,8 @@ from analysis.answer import answer
 from analysis.campaign import Campaign, read_campaign
 from analysis.checks import judge
 from analysis.comparison import compare, count_outcomes, excluded_trials
+from analysis.cross_check import CHECKS as NATIVE_CHECKS
+from analysis.cross_check import cross_checks
 from analysis.curve_figure import curve_drawings
 from analysis.drawing import Drawing
 from analysis.errors import AnalysisError
@@ -86,8 +89,11 @@ def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, p
 
 def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
     """Everything that follows from the aggregates: verdicts, outcomes, exclusions, comparisons, the answer."""
-    trials = gather(campaign, aggregates)
-    checks = judge(trials, campaign.manifest["checks"])
+    recorded, declared = gather(campaign, aggregates), campaign.manifest["checks"]
+    trials = [evidence for evidence in recorded if not evidence.trial.is_native]
+    natives = [evidence for evidence in recorded if evidence.trial.is_native]
+    campaign = replace(campaign, trials=tuple(evidence.trial for evidence in trials))
+    checks = judge(trials, declared) + judge(natives, [rule for rule in declared if rule["check"] in NATIVE_CHECKS])
     measured = [measurement for evidence in trials for measurement in measurements(evidence)]
     outcomes, excluded = count_outcomes(trials, checks), excluded_trials(trials, checks)
     comparisons = compare(trials, checks, measured)
@@ -100,6 +106,7 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         excluded=excluded,
         comparisons=comparisons,
         answer=answer(campaign, comparisons, outcomes, excluded),
+        cross_checks=cross_checks(trials, natives, checks, measured),
     )
 
 

@@ -57,6 +57,11 @@ class Trial:
         return int(self.document["position"])
 
     @property
+    def is_native(self) -> bool:
+        """Whether the system's own tools made its load: it checks another trial and is none itself."""
+        return bool(self.document.get("generator") == "native")
+
+    @property
     def completed(self) -> bool:
         return bool(self.document["ended"] == "completed")
 

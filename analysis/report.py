@@ -10,6 +10,7 @@ from analysis.answer import Answer
 from analysis.campaign import NANOSECONDS, Campaign, Trial
 from analysis.checks import Check, validity_of
 from analysis.comparison import Comparison, ContestantOutcome, Exclusion
+from analysis.cross_check import CrossCheck
 from analysis.evidence import Evidence
 from analysis.latencies import END_TO_END, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
 from analysis.metrics import Measurement, is_withheld
@@ -30,7 +31,7 @@ _MANIFEST_SHOWN = (
         "durability_differences",
     ),
     *("system_profile", "empty_cells", "vetting"),
-    *("floor", "checks", "caveats", "repeat", "scale", "representative"),
+    *("floor", "checks", "caveats", "repeat", "scale", "representative", "cross_check"),
 )
 
 
@@ -46,6 +47,7 @@ class Results:
     excluded: Sequence[Exclusion]
     comparisons: Sequence[Comparison]
     answer: Answer
+    cross_checks: Sequence[CrossCheck]
 
 
 def report_document(results: Results) -> dict[str, Any]:
@@ -60,6 +62,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "excluded": [asdict(exclusion) for exclusion in results.excluded],
         "not_recorded": list(campaign.not_recorded),
         "differs": _differs(campaign.manifest.get("definition") or {}),
+        "cross_checks": [asdict(found) for found in results.cross_checks],
         "trials": [_trial(evidence, results) for evidence in results.trials],
         "checks": checks_document(results.checks),
         "vetting": {host: _verdicts(document) for host, document in campaign.vetting.items()},

@@ -30,6 +30,7 @@ ExperimentId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9
 # looked for beside the campaign, and copied beside its results, where it must be no other file's name
 SourceName = Annotated[str, StringConstraints(pattern=r"^omb-[a-z0-9-]+\.yaml$")]
 Order = Literal["alternate", "random", "fixed"]
+GeneratorName = Literal["samebox", "native"]
 # a level without a variant is written as a number: durability = [1, 2, "2-bypass"]
 DurabilityName = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
 
@@ -73,7 +74,7 @@ class Campaign:
     `system_profile`: whose settings the systems get. `checks` overrides bounds of the testbed's profile, check name -> bound ->
     value; `settings` single settings, system -> component -> key -> value. `scales`: how to shrink it, by name. `differs`: what
     is done in another way than published in all its experiments. `sources`: the files beside it that it was made from, name ->
-    SHA-256.
+    SHA-256. `cross_check`: whether each trial is run once more by the system's own load tools, as far as they can.
     """
 
     schema: int
@@ -92,6 +93,7 @@ class Campaign:
     scales: Mapping[str, Scale] = field(default_factory=dict)
     sources: Mapping[SourceName, str] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
+    cross_check: bool = False
 
     @property
     def questions(self) -> tuple[Experiment, ...]:
@@ -107,7 +109,10 @@ class Campaign:
 
 @dataclass(frozen=True)
 class TrialSpec:
-    """One system x durability x workload in one block. `position` is its place among the trials compared in it, from 1."""
+    """One system x durability x workload in one block. `position` is its place among the trials compared in it, from 1.
+
+    `generator`: who makes the load. A native trial has the position of the trial that it checks.
+    """
 
     trial: str
     block: int
@@ -116,6 +121,7 @@ class TrialSpec:
     durability: str
     workload: Workload
     experiment: str
+    generator: GeneratorName = "samebox"
 
     def to_json(self) -> dict[str, Any]:
         """As the manifest's `order` lists it."""
@@ -127,6 +133,7 @@ class TrialSpec:
             "durability": self.durability,
             "workload": self.workload.name,
             "experiment": self.experiment,
+            "generator": self.generator,
         }
 
 

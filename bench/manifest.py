@@ -50,8 +50,9 @@ def manifest_of(
     checks: Sequence[Check],
     caveats: Sequence[str],
     repeat: Sequence[str],
+    cross_check: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The document of docs/records.md. `facts`, `vetting` and `floor` are taken as they are.
+    """The document of docs/records.md. `facts`, `vetting`, `floor` and `cross_check` are taken as they are.
 
     `promises`: its keys durability_table, durability_differences and system_profile.
     """
@@ -83,6 +84,7 @@ def manifest_of(
         "checks": [check.to_json() for check in checks],
         "caveats": list(caveats),
         "repeat": list(repeat),
+        "cross_check": None if cross_check is None else dict(cross_check),
     }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from bench.campaign import Campaign, TrialSpec, order_of
 from bench.checkout import CHECKOUT, SCRATCH
 from bench.choice import WHOLE, Choice
+from bench.cross_check import cross_check_document, with_native_trials
 from bench.load.collect import Collector, Fetch, Upload
 from bench.load.floor import measure_floor
 from bench.manifest import Origin, manifest_of, origin_of
@@ -58,7 +59,10 @@ def prepare(campaign: Campaign, campaign_file: Path, testbed_kind: str, choice: 
     profile = load_profile(testbed_kind)
     checks = checks_for(profile, campaign.checks, where=str(campaign_file))
     chosen = choice.of(campaign, where=str(campaign_file))
-    return Prepared(chosen, choice, campaign_file, profile, checks, order_of(chosen))
+    trials = order_of(chosen)
+    if chosen.cross_check:
+        trials = with_native_trials(trials, where=str(campaign_file))
+    return Prepared(chosen, choice, campaign_file, profile, checks, trials)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +78,11 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
     """Reads the hosts' facts, refuses too little disk, too old a Java and settings that a system can't have, and brings the
     software and the client's Python to where they are missing."""
     found = facts.read_facts(hosts)
-    _require_java(hosts, found)
+    require_java([host for host in hosts if host.record.role != "client"], found, why="brokers need it")
+    clients = [host for host in hosts if host.record.role == "client"]
+    native_systems = dict.fromkeys(spec.system for spec in prepared.trials if spec.generator == "native")
+    if native_systems:
+        require_java(clients, found, why="the load tools of cross_check = true need it")
     brokers = [host for host in hosts if host.record.role == "broker"]
     check_space(prepared.trials, brokers)
     prepared = dataclasses.replace(prepared, profile=prepared.profile.for_hosts(memory_per_broker(brokers, found)))
@@ -82,10 +90,12 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
         deployment = SYSTEMS[spec.system].deployment(hosts, store)
         deployment.intended_settings(plan_of(spec, prepared.campaign, prepared.profile))
     reporter.step(SOFTWARE_STEP.title)
-    clients = [host for host in hosts if host.record.role == "client"]
     pythons = deploy_client(clients, user_cache(), reporter.detail)
     for name in prepared.campaign.systems:
         SYSTEMS[name].deployment(hosts, store).install()
+    for name in native_systems:
+        for bundle in SYSTEMS[name].native_tool.bundles:
+            store.deploy(bundle, clients)
     return Equipped(prepared, found, pythons)
 
 
@@ -144,6 +154,7 @@ def run_campaign(
                 checks=prepared.checks,
                 caveats=list(dict.fromkeys(caveats)),
                 repeat=repeat,
+                cross_check=cross_check_document(prepared.trials, store) if prepared.campaign.cross_check else None,
             )
             results.begin(document, vetting.documents, prepared.campaign_file, prepared.campaign.sources)
         collector = _collector(inventory, results, pythons, reporter)
@@ -181,16 +192,16 @@ def memory_per_broker(brokers: Sequence[Host], found: Mapping[str, facts.Facts])
     return min(sizes, default=0) or None
 
 
-def _require_java(hosts: Sequence[Host], found: Mapping[str, facts.Facts]) -> None:
-    """Raises MissingRequirement naming every host that brokers can't run on."""
+def require_java(hosts: Sequence[Host], found: Mapping[str, facts.Facts], *, why: str) -> None:
+    """Raises MissingRequirement naming every host whose Java is too old or missing."""
     unfit = [
         f"{host.name} has {found[host.name].java or 'none'}"
         for host in hosts
-        if host.record.role != "client" and _major(found[host.name].java) < OLDEST_JAVA
+        if _major(found[host.name].java) < OLDEST_JAVA
     ]
     if unfit:
         raise MissingRequirement(
-            f"brokers need Java {OLDEST_JAVA} or newer on the PATH of their hosts: {', '.join(unfit)}.",
+            f"Java {OLDEST_JAVA} or newer must be on the PATH of these hosts ({why}): {', '.join(unfit)}.",
             next_step="Install a JDK there (a JRE has no jcmd), e.g. Debian's openjdk-17-jdk-headless.",
         )
 

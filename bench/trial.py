@@ -6,16 +6,14 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 from bench.campaign import Campaign, TrialSpec
 from bench.estimate import load_s
+from bench.generator import Generator, clear_records, generator_of
 from bench.host_watch import HostWatch
-from bench.load.abort import Abort
 from bench.load.collect import Collector, Fetch
-from bench.load.driver import RECORDS, LoadResult, LoadSpec, run_load
-from bench.load.search import find_highest
+from bench.load.driver import LoadResult
 from bench.profile import Profile
 from bench.progress import Reporter, Step
 from bench.system_settings import profile_of
@@ -36,6 +34,8 @@ from provisioning.system_profile import merged
 
 TRIAL_SCHEMA = 1
 TOPIC, PROBE_TOPIC = "samebox", "samebox-probe"
+# Beside its load, a native tool starts twice (producer, consumers) and shuts down slowly.
+NATIVE_EXTRA_S = 20.0
 # A system that has stopped answering seldom ends by itself either, and nobody needs what it would still write.
 ABORTED_GRACE_S = 5.0
 # for a partition to be made and for clients to connect to it: 1 ms (Kafka) and 7 ms (Pulsar) on two cores, with 1,000 of them
@@ -68,7 +68,7 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
         "reset": 3.0,
         "start": SYSTEMS[spec.system].start_s + partitions * PARTITION_S,
         "settings": 4.0,
-        "load": load_s(spec.workload),
+        "load": load_s(spec.workload) + (NATIVE_EXTRA_S if spec.generator == "native" else 0.0),
         "count": 2.0,
         "stop": 5.0,
         "collect": 1.0,
@@ -82,7 +82,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
     1. reset: stop every system, wipe, trim, sync, drop the page caches, verify with canaries
     2. start: configure from whole-file templates, start, wait until the cluster is complete, make the topic
     3. settings: read back what the running processes say and note what differs from what was intended
-    4. load: workers connect, the schedule runs (warm-up, measurement), consumers drain; telemetry beside it
+    4. load: the trial's generator makes it (warm-up, measurement, draining); telemetry beside it
     5. count: the system's own counters and replicas (unless the load was aborted), processes, clocks, boot ids
     6. stop: end the system, so that logs no longer change
     7. collect: telemetry and logs onto the operator's disk, records there or into the bucket
@@ -93,6 +93,15 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
     system = SYSTEMS[spec.system]
     deployment = system.deployment(bench.hosts, bench.store)
     telemetry = Telemetry(bench.hosts, bench.boot_ids)
+    generator = generator_of(
+        spec,
+        topics=topic_names(spec.workload),
+        probe_topic=PROBE_TOPIC,
+        seed=campaign.seed + spec.block,
+        hosts=bench.with_role("client"),
+        pythons=bench.pythons,
+        store=bench.store,
+    )
     load: LoadResult | None = None
     settings: dict[str, Any] = {"intended": {}, "effective": {}, "drift": [], "client": {}}
     try:
@@ -110,7 +119,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
                 log.observations["boot_ids"] = {"before": facts.boot_ids(bench.hosts)}
                 clocks = clock_bounds(bench.hosts)
             with log.step("load"):
-                load = _load(spec, campaign, bench, deployment, telemetry, log)
+                load = _load(generator, bench, deployment, telemetry, log)
             with log.step("count"):
                 _count(deployment, started, clocks, bench, log)
     finally:
@@ -120,7 +129,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
             grace_s = daemons.GRACE_S if log.abort is None else ABORTED_GRACE_S
             quietly(log, lambda: daemons.stop_everything(bench.hosts, grace_s=grace_s))
     with log.step("collect"):
-        rows = _collect(deployment, telemetry, load, spec.trial, bench, folder, log)
+        rows = _collect(deployment, generator, telemetry, load, spec.trial, bench, folder, log)
     return _document(spec, campaign, bench, deployment, log, load, settings, rows)
 
 
@@ -164,57 +173,22 @@ def _read_back(deployment: Deployment, intended: Settings) -> dict[str, Any]:
 
 
 def _load(
-    spec: TrialSpec, campaign: Campaign, bench: Bench, deployment: Deployment, telemetry: Telemetry, log: TrialLog
+    generator: Generator, bench: Bench, deployment: Deployment, telemetry: Telemetry, log: TrialLog
 ) -> LoadResult:
     endpoints = deployment.endpoints()
-    on_all("clearing old records", bench.with_role("client"), _clear_records)
+    on_all("clearing old records", bench.with_role("client"), clear_records)
     telemetry.start()
     log.sampled = True
-    load = LoadSpec(
-        workload=spec.workload,
-        client_module=SYSTEMS[spec.system].client_module,
-        service_url=endpoints.service_url,
-        client_settings=endpoints.client_settings,
-        topics=topic_names(spec.workload),
-        probe_topic=PROBE_TOPIC,
-        seed=campaign.seed + spec.block,
-    )
     with HostWatch(bench.hosts, full_disk_bytes=bench.profile.full_disk_bytes) as watch:
-        result = _generate(load, bench, deployment, log, watch.found)
-    if result.caught_up is not None:
-        log.observations["caught_up"] = result.caught_up
+        result = generator.load(
+            endpoints,
+            on_progress=log.reporter.detail,
+            watch=watch.found,
+            stored=lambda: _or_none(deployment.messages_stored),
+        )
     if result.abort is not None:
         log.end(**result.abort)
     return result
-
-
-def _generate(
-    load: LoadSpec, bench: Bench, deployment: Deployment, log: TrialLog, watch: Callable[[], Abort | None]
-) -> LoadResult:
-    """Runs the load; a search's steps go before the run that is kept."""
-    clients, say = bench.with_role("client"), log.reporter.detail
-
-    def run(one: LoadSpec) -> LoadResult:
-        return run_load(one, clients, bench.pythons, on_progress=say, watch=watch)
-
-    def discard(_step: LoadResult) -> None:
-        on_all("clearing a step's records", clients, _clear_records)
-
-    if load.workload.pacing != "search":
-        return run(load)
-
-    def count_before() -> None:
-        log.observations["messages_stored_before"] = _or_none(deployment.messages_stored)
-
-    found = find_highest(load, run, discard, say, count_before)
-    log.observations["search"] = found.to_json()
-    return found.load
-
-
-def _clear_records(host: Host) -> None:
-    """What a load that was cut off left there must not fill the client's disk. The folder stays: it may be a disk of its own."""
-    folder = quote(f"{host.record.root}/{RECORDS}")
-    host.run(f"mkdir -p {folder} && find {folder} -mindepth 1 -delete")
 
 
 def _count(
@@ -258,6 +232,7 @@ def _or_none(read: Callable[[], Any]) -> Any:
 
 def _collect(
     deployment: Deployment,
+    generator: Generator,
     telemetry: Telemetry,
     load: LoadResult | None,
     trial: str,
@@ -287,7 +262,12 @@ def _collect(
         if log.configured:
             deployment.collect_logs(folder / "logs")
 
-    for action in (records, samples, logs):
+    def output() -> None:
+        # never that of the trial before
+        if log.sampled:
+            generator.collect_logs(folder / "logs")
+
+    for action in (records, samples, logs, output):
         quietly(log, action)
     return rows
 
@@ -306,6 +286,7 @@ def _document(
     if load is not None:
         observations["workers"] = [dict(worker) for worker in load.workers]
         observations["first_acknowledgement_ms"] = load.first_acknowledgement_ms
+        observations.update(load.observations)
     return {
         "schema": TRIAL_SCHEMA,
         "trial": spec.trial,
@@ -317,6 +298,7 @@ def _document(
         "version": deployment.version,
         "durability": dataclasses.asdict(DURABILITY[spec.durability]),
         "workload": dataclasses.asdict(spec.workload),
+        "generator": spec.generator,
         "ended": "completed" if log.abort is None else "aborted",
         "abort": log.abort,
         "hosts": [

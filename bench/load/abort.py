@@ -13,7 +13,7 @@ from typing import Any, Literal
 from bench.load.fleet import Fleet, Worker
 from provisioning.errors import CommandTimedOut, HostUnreachable
 
-Rule = Literal["nothing-acknowledged", "disk-full", "host-lost", "worker-died", "deployment-failed"]
+Rule = Literal["nothing-acknowledged", "disk-full", "host-lost", "worker-died", "deployment-failed", "native-tool"]
 _HOST_ANSWER_S = 10.0
 _PROGRESS_S = 1.0  # how late, about, the operator learns of an acknowledgement
 

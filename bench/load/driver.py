@@ -72,6 +72,7 @@ class LoadResult:
 
     `samples`: only of a load that asked for them. `caught_up`: whether a backlog was read in time; None = there was none, or
     the run ended before. `unread`: acknowledged and not received at the end, of the subscription that is furthest behind.
+    `observations`: what else is to be kept of it with the trial.
     """
 
     directory: str
@@ -83,6 +84,7 @@ class LoadResult:
     unread: int
     first_acknowledgement_ms: float | None
     abort: Mapping[str, Any] | None
+    observations: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def produced_rows(self) -> int:

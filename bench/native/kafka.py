@@ -1,37 +1,64 @@
-"""Kafka's own `kafka-producer-perf-test` (ProducerPerformance), which comes with the broker's jars. Whole milliseconds."""
+"""Kafka's own `kafka-producer-perf-test` and `kafka-consumer-perf-test`, which come with the broker's jars."""
 
 from __future__ import annotations
 
 import re
 
-from bench.clients.kafka import IN_FLIGHT_REQUESTS
-from bench.native.tool import NativeLoad, NativeResult
+from bench.clients.kafka import SETTINGS
+from bench.native.tool import ConsumerFigures, NativeLoad, ProducerFigures
+from bench.workload import Workload
 
 _SUMMARY = re.compile(
-    r"^(\d+)(?: steady state)? records sent, ([\d.]+) records/sec .* ([\d.]+) ms 50th, [\d.]+ ms 95th, ([\d.]+) ms 99th",
+    r"^(\d+)(?: steady state)? records sent, ([\d.]+) records/sec .*?([\d.]+) ms avg latency, ([\d.]+) ms max latency, "
+    r"([\d.]+) ms 50th, ([\d.]+) ms 95th, ([\d.]+) ms 99th, ([\d.]+) ms 99\.9th",
     re.M,
 )
+# start, end, MB, MB/s, messages, messages/s, joining, fetching, and what was fetched per second of that
+_CONSUMED = re.compile(r"^\d{4}-[^,]*, \d{4}-[^,]*, [\d.]+, [\d.]+, (\d+), ([\d.]+), \d+, -?\d+, ", re.M)
 
 
 class ProducerPerformance:
     """See NativeTool."""
 
     name = "kafka-producer-perf-test"
+    consumer_name = "kafka-consumer-perf-test"
+    consumer_ends = True
     bundles: tuple[str, ...] = ("kafka",)
     log_template = "kafka/log4j2.properties.j2"
+    measures: tuple[str, ...] = (
+        "Latencies are in whole milliseconds, from just before its send call to the acknowledgement: time that the call itself "
+        "takes when its buffer is full is in them, which our publish latency leaves to the send delay.",
+        "A message that its sending loop sends late isn't late by its reckoning: what waited behind a stall is left out (coordinated "
+        "omission), so compare with our publish latency, never with response latency.",
+        "Figures are of the steady state, which begins after as many messages as the warm-up has; its rate ends with the last "
+        "acknowledgement. Of more than 500,000 messages only every n-th is in the percentiles.",
+        "The consumer's rate is over all the time that it ran, waiting for the first message included: read the count.",
+    )
+    cannot_set: tuple[str, ...] = (
+        "One producer in one process sends what the workload's producers send together; its window is theirs together, as bytes of "
+        "a buffer.",
+        "Each subscription is read by one consumer.",
+        "Message bodies are random capital letters, whatever `compressible_share` is.",
+    )
+
+    def cannot(self, workload: Workload) -> str | None:
+        return f"{self.name} sends no keys" if workload.keys != "none" else None
 
     def arguments(self, load: NativeLoad) -> tuple[str, ...]:
+        settings = {**SETTINGS, **load.client_settings}
         properties = {
             "bootstrap.servers": load.service_url,
-            "acks": load.client_settings.get("acks", "all"),
-            "enable.idempotence": load.client_settings.get("idempotence", "false"),
-            "max.in.flight.requests.per.connection": IN_FLIGHT_REQUESTS,
-            "linger.ms": load.batch_delay_ms,
-            "batch.size": load.batch_bytes,
+            "acks": settings.get("acks", "all"),
+            "enable.idempotence": settings["idempotence"],
+            "max.in.flight.requests.per.connection": settings["in_flight_requests"],
+            "linger.ms": load.batch_delay_ms if load.batching else 0,
+            "batch.size": load.batch_bytes if load.batching else 0,
             # it bounds what is in flight by bytes
-            "buffer.memory": max(load.in_flight * load.message_bytes, 2 * load.batch_bytes),
-            "compression.type": "none",
+            "buffer.memory": max(load.producers * load.in_flight * load.message_bytes, 2 * load.batch_bytes),
+            "compression.type": load.compression,
         }
+        if load.round_robin:
+            properties["partitioner.class"] = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
         warmup = round((load.rate_per_s or 0) * load.warmup_s)
         return (
             "org.apache.kafka.tools.ProducerPerformance",
@@ -43,10 +70,32 @@ class ProducerPerformance:
             *("--command-property", *(f"{key}={value}" for key, value in properties.items())),
         )
 
-    def result(self, printed: str, load: NativeLoad) -> NativeResult:
+    def result(self, printed: str, load: NativeLoad) -> ProducerFigures:
         del load
         summaries = _SUMMARY.findall(printed)
         if not summaries:
             raise ValueError("no summary")
-        messages, rate_per_s, p50_ms, p99_ms = summaries[-1]  # the steady state's comes after the whole run's
-        return NativeResult(int(messages), float(rate_per_s), float(p50_ms), float(p99_ms), resolution_ms=1.0)
+        messages, rate_per_s, *latencies = summaries[-1]  # the steady state's comes after the whole run's
+        mean_ms, max_ms, p50_ms, p95_ms, p99_ms, p999_ms = (float(latency) for latency in latencies)
+        return ProducerFigures(
+            int(messages), float(rate_per_s), mean_ms, p50_ms, p95_ms, p99_ms, p999_ms, max_ms, resolution_ms=1.0
+        )
+
+    def consumer_arguments(self, load: NativeLoad, subscription: str) -> tuple[str, ...]:
+        settings = {**SETTINGS, **load.client_settings}
+        return (
+            "org.apache.kafka.tools.ConsumerPerformance",
+            *("--bootstrap-server", load.service_url),
+            *("--topic", load.topic),
+            *("--group", subscription),
+            *("--num-records", str(load.messages)),
+            *("--fetch-size", settings["max_partition_fetch_bytes"]),
+            *("--timeout", str(round(load.consumer_timeout_s * 1000))),
+        )
+
+    def consumer_result(self, printed: str) -> ConsumerFigures:
+        summaries = _CONSUMED.findall(printed)
+        if not summaries:
+            raise ValueError("no summary")
+        messages, rate_per_s = summaries[-1]
+        return ConsumerFigures(int(messages), float(rate_per_s))

@@ -1,34 +1,26 @@
 """What a system's own load tool is asked to do and what it says afterwards. It keeps no record of any message.
 
-A tool module of a system says how its command line reads and how its output is to be understood; this file runs it on a client
-host and measures what it costs there.
+A tool module of a system says how its command lines read and how its output is to be understood; it starts nothing.
 """
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from provisioning.deployment import SoftwareStore
-from provisioning.errors import HostError
-from provisioning.host import Host
-from provisioning.placement import scratch
-from provisioning.rendering import render
-
-_EXTRA_TIMEOUT_S = 120.0  # a JVM's start, its warm-up, a slow goodbye
-_CPU = re.compile(r"^samebox-cpu ([\d.]+) ([\d.]+)$", re.M)
-_HEAP = "1g"  # with less, one tool's own histograms run it out of memory
+from bench.workload import Workload
+from provisioning.deployment import Endpoints
 
 
 @dataclass(frozen=True)
 class NativeLoad:
-    """A load in neutral words. `rate_per_s` None = as fast as it goes.
+    """A load in neutral words. `rate_per_s` (all producers together) None = as fast as it goes.
 
     Tools that count messages send `messages`, those that go by the clock send for `duration_s`; the first `warmup_s` are not in
     the latencies (of a tool that can leave them out). `client_settings` are the deployment's, as for our own client.
+    `in_flight` is each producer's window; `consumers` are those of one subscription, which a tool that counts gives up
+    `consumer_timeout_s` after the last message.
     """
 
     service_url: str
@@ -42,62 +34,105 @@ class NativeLoad:
     batch_bytes: int
     batch_delay_ms: int
     in_flight: int
+    producers: int = 1
+    consumers: int = 1
+    batching: bool = True
+    compression: str = "none"
+    round_robin: bool = False
+    consumer_timeout_s: float = 60.0
 
 
 @dataclass(frozen=True)
-class NativeResult:
-    """What the tool printed. Latency is publish latency (actual send -> ack), cut to multiples of `resolution_ms`."""
+class ProducerFigures:
+    """What a producing tool printed. Latency is publish latency (actual send -> ack), cut to multiples of `resolution_ms`."""
 
     messages: int
     rate_per_s: float
+    publish_mean_ms: float
     publish_p50_ms: float
+    publish_p95_ms: float
     publish_p99_ms: float
+    publish_p999_ms: float
+    publish_max_ms: float
     resolution_ms: float
 
 
 @dataclass(frozen=True)
-class NativeRun:
-    """One run: the command line as it was, its result, the CPU seconds of the whole process (its start included)."""
+class ConsumerFigures:
+    """What a consuming tool printed; None = it measures no latency. `rate_per_s` is the tool's own, waiting included."""
 
-    command: str
-    result: NativeResult
-    cpu_s: float
+    messages: int
+    rate_per_s: float
+    end_to_end_p50_ms: float | None = None
+    end_to_end_p99_ms: float | None = None
 
 
 class NativeTool(Protocol):
-    """One system's tool. `bundles` are what the store has to bring to the client host for it."""
+    """One system's tools. `bundles` are what the store has to bring to the client host for them.
+
+    `measures` and `cannot_set` are sentences for the report: what the figures are, and what of a workload the tools can't be
+    told. `consumer_ends`: the consumer ends by itself when it has read `messages`; else it says its figures when it is told
+    to end.
+    """
 
     name: str
+    consumer_name: str
+    consumer_ends: bool
     bundles: tuple[str, ...]
     log_template: str
+    measures: tuple[str, ...]
+    cannot_set: tuple[str, ...]
+
+    def cannot(self, workload: Workload) -> str | None:
+        """Why the tools can't make this load, beyond what none of them can; None: they can."""
 
     def arguments(self, load: NativeLoad) -> tuple[str, ...]:
-        """Main class and arguments."""
+        """Main class and arguments of the producer."""
 
-    def result(self, printed: str, load: NativeLoad) -> NativeResult:
+    def result(self, printed: str, load: NativeLoad) -> ProducerFigures:
         """Its figures from its output. Raises ValueError if they aren't there."""
 
+    def consumer_arguments(self, load: NativeLoad, subscription: str) -> tuple[str, ...]:
+        """Main class and arguments of the consumers of one subscription, from the first message of the topic on."""
 
-def run_native(tool: NativeTool, load: NativeLoad, host: Host, store: SoftwareStore) -> NativeRun:
-    """Runs the tool once on `host`. Raises HostError with the end of its output if it fails or says nothing."""
-    root = host.record.root
-    classpath = ":".join(f"{root}/{store.deploy(bundle, [host])}/libs/*" for bundle in tool.bundles)
-    logging = f"{root}/native/log4j2.properties"
-    host.put(render(tool.log_template).encode(), logging)
-    java = ["java", f"-Xmx{_HEAP}", "-XX:+UseG1GC", "-XX:-UsePerfData", f"-Djava.io.tmpdir={scratch(host)}"]
-    java += [f"-Dlog4j2.configurationFile={logging}", "-cp", classpath]
-    command = shlex.join([*java, *tool.arguments(load)])
-    timed = f"TIMEFORMAT='samebox-cpu %U %S'; time {command}"
-    completed = host.run(
-        f"mkdir -p {shlex.quote(scratch(host))} && bash -c {shlex.quote(timed)}",
-        timeout_s=load.duration_s * 10 + _EXTRA_TIMEOUT_S,
+    def consumer_result(self, printed: str) -> ConsumerFigures:
+        """Their figures from their output. Raises ValueError if they aren't there."""
+
+
+def load_of(workload: Workload, endpoints: Endpoints, topic: str, *, consumer_timeout_s: float) -> NativeLoad:
+    """The same load that our workers would be given."""
+    duration_s = workload.warmup_s + workload.measure_s
+    return NativeLoad(
+        service_url=endpoints.service_url,
+        topic=topic,
+        client_settings=endpoints.client_settings,
+        rate_per_s=workload.rate_per_s,
+        messages=round(workload.rate_per_s * duration_s),
+        duration_s=duration_s,
+        warmup_s=workload.warmup_s,
+        message_bytes=workload.message_bytes,
+        batch_bytes=workload.batch_bytes,
+        batch_delay_ms=workload.batch_delay_ms,
+        in_flight=workload.in_flight,
+        producers=workload.producers,
+        consumers=workload.consumers // workload.subscriptions,
+        batching=workload.batching,
+        compression=workload.compression,
+        round_robin=workload.partitioning == "round-robin",
+        consumer_timeout_s=consumer_timeout_s,
     )
-    cpu = _CPU.search(completed.stderr)
-    try:
-        result = tool.result(completed.stdout, load)
-        if cpu is None:
-            raise ValueError("its CPU time is missing")
-    except ValueError as error:
-        printed = (completed.stdout + completed.stderr).strip()[-800:]
-        raise HostError(host.name, f"{tool.name} said nothing usable ({error}): {printed}") from None
-    return NativeRun(command, result, float(cpu[1]) + float(cpu[2]))
+
+
+def none_can(workload: Workload) -> str | None:
+    """Why no native tool can make this load; None: some can."""
+    if workload.pacing == "search":
+        return "a search is a series of loads, each at a rate that follows from the one before; a native tool makes one load"
+    if workload.pacing == "closed-loop":
+        return "native tools are run at a given rate, and a closed loop has none"
+    if workload.backlog is not None:
+        return "native tools have no phases: their consumers can't let a backlog grow and then drain it"
+    if workload.arrivals != "constant":
+        return f"native tools send at even intervals, not with {workload.arrivals} arrivals"
+    if workload.topics > 1:
+        return f"native tools are given one topic, and this load has {workload.topics}"
+    return None

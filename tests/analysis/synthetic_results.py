@@ -102,6 +102,7 @@ class Plan:
     unacknowledged: tuple[tuple[int, int], ...] = ()
     cut_after_s: float | None = None  # aborted: nothing was sent later
     nothing_recorded: bool = False  # aborted before any load
+    only_telemetry: bool = False  # no rows of messages: a load by other tools
     abort: dict[str, Any] | None = None
     changes: dict[str, Any] = field(default_factory=dict)  # laid over trial.json
     observations: dict[str, Any] = field(default_factory=dict)  # laid over its observations
@@ -124,8 +125,8 @@ def write_trial(folder: Path, plan: Plan, shape: Shape, *, start_ns: int) -> Non
     rows = {"produced": 0, "consumed": 0, "hosts": 0}
     acknowledged = 0
     if not plan.nothing_recorded:
-        produced = _produced(plan, shape, start_ns)
-        consumed = _consumed(plan, shape, produced)
+        produced = {} if plan.only_telemetry else _produced(plan, shape, start_ns)
+        consumed = _consumed(plan, shape, produced) if produced else {}
         for producer, table in produced.items():
             _write_files(folder / "produced", f"producer-{producer}", table, PRODUCED, shape)
         for consumer, table in consumed.items():

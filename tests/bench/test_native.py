@@ -2,52 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bench.native.kafka import ProducerPerformance
+from bench.native.process import run_native
 from bench.native.pulsar import PulsarPerf
-from bench.native.tool import NativeLoad, NativeTool, run_native
+from bench.native.tool import NativeLoad, NativeTool, load_of
 from bench.systems import SYSTEMS
+from bench.workload import Workload
+from provisioning.deployment import Endpoints
 from provisioning.errors import Completed, HostError
 from provisioning.host import Host, ScriptedHost
 from provisioning.inventory import HostRecord, SshAddress
+from tests.bench.native_output import KAFKA_CONSUMED, KAFKA_PRODUCED, PULSAR_CONSUMED, PULSAR_PRODUCED
 
 LOAD = NativeLoad(
     service_url="broker:1", topic="samebox", client_settings={"acks": "1"}, rate_per_s=1000, messages=12_000, duration_s=12.0,
     warmup_s=2.0, message_bytes=1024, batch_bytes=131_072, batch_delay_ms=1, in_flight=10_000,
 )  # fmt: skip
-KAFKA_PRINTED = """\
-4985 records sent, 996.8 records/sec (0.97 MB/sec), 5.9 ms avg latency, 311.0 ms max latency.
-12000 records sent, 999.916674 records/sec (0.98 MB/sec), 4.02 ms avg latency, 311.00 ms max latency, 3 ms 50th, 6 ms 95th, 41 ms 99th, 96 ms 99.9th.
-10000 steady state records sent, 1000.200040 records/sec (0.98 MB/sec), 2.86 ms avg latency, 57.00 ms max latency, 2 ms 50th, 5 ms 95th, 9 ms 99th, 31 ms 99.9th.
-"""  # noqa: E501
-PULSAR_PRINTED = """\
-2026-11-21T12:07:15,516 INFO  [main] PerformanceProducer - Throughput produced:    3894 msg ---    389.4 msg/s ---      3.0 Mbit/s  --- failure      0.0 msg/s --- Latency: mean:  11.785 ms - med:   4.644 - 95pct:  50.712 - 99pct:  87.425 - 99.9pct: 115.799 - 99.99pct: 117.408 - Max: 117.408
-2026-11-21T12:07:25,596 INFO  [perf-client-shutdown] PerformanceProducer - Aggregated throughput stats --- 11999 records sent --- 590.260 msg/s --- 4.611 Mbit/s
-2026-11-21T12:07:25,819 INFO  [perf-client-shutdown] PerformanceProducer - Aggregated latency stats --- Latency: mean:  10.303 ms - med:   4.549 - 95pct:  39.622 - 99pct:  82.619 - 99.9pct: 126.871 - 99.99pct: 140.634 - 99.999pct: 141.676 - Max: 141.676
-"""  # noqa: E501
 
 
 def test_the_steady_state_is_taken_where_there_is_one() -> None:
     """The whole run's summary comes first; after a warm-up the second one counts."""
     tool = ProducerPerformance()
-    steady = tool.result(KAFKA_PRINTED, LOAD)
+    steady = tool.result(KAFKA_PRODUCED, LOAD)
     assert steady.messages == 10_000
     assert steady.rate_per_s == pytest.approx(1000.2, abs=0.01)
-    assert (steady.publish_p50_ms, steady.publish_p99_ms, steady.resolution_ms) == (2, 9, 1)
-    whole = tool.result("".join(KAFKA_PRINTED.splitlines(keepends=True)[:2]), LOAD)
+    assert (steady.publish_mean_ms, steady.publish_max_ms, steady.resolution_ms) == (2.86, 57, 1)
+    assert (steady.publish_p50_ms, steady.publish_p95_ms, steady.publish_p99_ms, steady.publish_p999_ms) == (
+        2,
+        5,
+        9,
+        31,
+    )
+    whole = tool.result("".join(KAFKA_PRODUCED.splitlines(keepends=True)[:2]), LOAD)
     assert (whole.messages, whole.publish_p99_ms) == (12_000, 41)
 
 
 def test_a_rate_over_shutting_down_is_not_believed() -> None:
     """pulsar-perf divides by the time to its end; messages over the time it was told to send for are the rate."""
-    result = PulsarPerf().result(PULSAR_PRINTED, LOAD)
+    result = PulsarPerf().result(PULSAR_PRODUCED, LOAD)
     assert result.messages == 11_999
     assert result.rate_per_s == pytest.approx(11_999 / 12)
-    assert (result.publish_p50_ms, result.publish_p99_ms) == (4.549, 82.619)
+    assert (result.publish_mean_ms, result.publish_max_ms) == (10.303, 141.676)
+    assert (result.publish_p50_ms, result.publish_p95_ms) == (4.549, 39.622)
+    assert (result.publish_p99_ms, result.publish_p999_ms) == (82.619, 126.871)
 
 
 @pytest.mark.parametrize("tool", [ProducerPerformance(), PulsarPerf()])
@@ -55,6 +58,8 @@ def test_words_without_figures_are_an_error(tool: NativeTool) -> None:
     """A tool that printed something else is never taken for one that measured nothing."""
     with pytest.raises(ValueError, match="no "):
         tool.result("Exception in thread main", LOAD)
+    with pytest.raises(ValueError, match="no "):
+        tool.consumer_result("Exception in thread main")
 
 
 def test_all_of_the_load_is_passed_on() -> None:
@@ -82,6 +87,56 @@ def test_all_of_the_load_is_passed_on() -> None:
     assert "--disable-batching" in PulsarPerf().arguments(replace(LOAD, batch_delay_ms=0))
 
 
+def test_several_producers_are_one_with_their_windows_or_as_many() -> None:
+    """A tool that has one producer gives it all of their room; the other has as many, each with its own."""
+    load = replace(LOAD, producers=3)
+    assert "buffer.memory=30720000" in ProducerPerformance().arguments(load)
+    assert "--num-producers 3" in " ".join(PulsarPerf().arguments(load))
+
+
+def test_compression_batching_and_partitioning_are_those_of_our_client() -> None:
+    """Each tool's own words for them."""
+    load = replace(LOAD, compression="gzip", batching=False)
+    kafka = ProducerPerformance().arguments(replace(load, round_robin=True))
+    assert {"compression.type=gzip", "batch.size=0", "linger.ms=0"} <= set(kafka)
+    assert "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner" in kafka
+    assert {"ZLIB", "--disable-batching"} <= set(PulsarPerf().arguments(load))
+
+
+def test_client_settings_of_a_profile_reach_the_tools() -> None:
+    """What a profile sets for our client is set for the tool; what none sets is our client's default."""
+    kafka = replace(LOAD, client_settings={"in_flight_requests": "1", "max_partition_fetch_bytes": "10485760"})
+    assert "max.in.flight.requests.per.connection=1" in ProducerPerformance().arguments(kafka)
+    assert "--fetch-size 10485760" in " ".join(ProducerPerformance().consumer_arguments(kafka, "s"))
+    pulsar = replace(
+        LOAD, client_settings={"io_threads": "8", "receiver_queue": "7", "topic_prefix": "persistent://a/b/"}
+    )
+    assert "--num-io-threads 8" in " ".join(PulsarPerf().arguments(pulsar))
+    consumer = " ".join(PulsarPerf().consumer_arguments(pulsar, "s"))
+    assert "--receiver-queue-size 7 --receiver-queue-size-across-partitions 50000" in consumer
+    assert consumer.endswith(" persistent://a/b/samebox")
+
+
+def test_what_consumers_printed() -> None:
+    """Count and rate of both; latencies of the one that measures any."""
+    kafka = ProducerPerformance().consumer_result(KAFKA_CONSUMED)
+    assert (kafka.messages, kafka.end_to_end_p50_ms) == (12_000, None)
+    assert kafka.rate_per_s == pytest.approx(585.48, abs=0.01)
+    pulsar = PulsarPerf().consumer_result(PULSAR_CONSUMED)
+    assert (pulsar.messages, pulsar.rate_per_s) == (11_999, 590.26)
+    assert (pulsar.end_to_end_p50_ms, pulsar.end_to_end_p99_ms) == (4, 82)
+
+
+def test_the_load_is_the_workloads() -> None:
+    """Warm-up included in what is sent, consumers per subscription."""
+    workload = Workload(
+        "w", rate_per_s=300, message_bytes=100, warmup_s=2, measure_s=8, producers=2, consumers=6, subscriptions=3
+    )
+    load = load_of(workload, Endpoints("b:1", {"acks": "1"}), "samebox", consumer_timeout_s=9)
+    assert (load.messages, load.duration_s, load.warmup_s, load.producers, load.consumers) == (3000, 10, 2, 2, 2)
+    assert (load.client_settings, load.consumer_timeout_s) == ({"acks": "1"}, 9)
+
+
 def test_every_system_has_its_tool() -> None:
     """The registry names one for each."""
     assert {name: system.native_tool.name for name, system in SYSTEMS.items()} == {
@@ -93,7 +148,7 @@ def test_every_system_has_its_tool() -> None:
 class _Store:
     """A store whose bundles are on every host already."""
 
-    def deploy(self, name: str, hosts: list[Host]) -> str:
+    def deploy(self, name: str, hosts: Sequence[Host]) -> str:
         del hosts
         return f"software/{name}"
 
@@ -121,8 +176,8 @@ def host(tmp_path: Path) -> _TalkingHost:
 
 def test_a_run_has_its_command_line_and_cpu(host: _TalkingHost) -> None:
     """CPU is what the shell's `time` said of the whole process."""
-    host.said = Completed("", KAFKA_PRINTED, "samebox-cpu 3.25 0.50\n", 0)
-    run = run_native(ProducerPerformance(), LOAD, host, _Store())  # type: ignore[arg-type]
+    host.said = Completed("", KAFKA_PRODUCED, "samebox-cpu 3.25 0.50\n", 0)
+    run = run_native(ProducerPerformance(), LOAD, host, _Store())
     assert run.cpu_s == 3.75
     assert run.command.startswith("java -Xmx1g ")
     assert "org.apache.kafka.tools.ProducerPerformance" in run.command
@@ -131,6 +186,6 @@ def test_a_run_has_its_command_line_and_cpu(host: _TalkingHost) -> None:
 @pytest.mark.parametrize("stderr", ["", "samebox-cpu 1.0 1.0\n"])
 def test_a_tool_that_says_nothing_usable_is_quoted(host: _TalkingHost, stderr: str) -> None:
     """Without figures, or without the CPU time, the error carries the tool's last words."""
-    host.said = Completed("", "gone fishing" if stderr else KAFKA_PRINTED, stderr, 0)
+    host.said = Completed("", "gone fishing" if stderr else KAFKA_PRODUCED, stderr, 0)
     with pytest.raises(HostError, match="kafka-producer-perf-test said nothing usable"):
-        run_native(ProducerPerformance(), LOAD, host, _Store())  # type: ignore[arg-type]
+        run_native(ProducerPerformance(), LOAD, host, _Store())

@@ -13,7 +13,8 @@ from bench.checkout import CHECKOUT
 from bench.load.collect import collect_records
 from bench.load.driver import LoadSpec, run_load
 from bench.load.figures import Figures, read_figures
-from bench.native.tool import NativeLoad, run_native
+from bench.native.process import run_native
+from bench.native.tool import NativeLoad
 from bench.systems import SYSTEMS
 from bench.workload import Workload
 from provisioning.deployment import Topic

@@ -1,0 +1,116 @@
+"""What makes a trial's load: our own workers, or the system's own tools. A trial knows no more of either than this."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Any, Protocol
+
+from bench.campaign import TrialSpec
+from bench.load.abort import Abort
+from bench.load.driver import RECORDS, LoadResult, LoadSpec, run_load
+from bench.load.search import find_highest
+from bench.native.load import NativeTools
+from bench.systems import SYSTEMS
+from provisioning.deployment import Endpoints, SoftwareStore
+from provisioning.host import Host, on_all
+
+
+class Generator(Protocol):
+    """Makes one trial's load on the client hosts."""
+
+    def load(
+        self,
+        endpoints: Endpoints,
+        *,
+        on_progress: Callable[[str], None],
+        watch: Callable[[], Abort | None],
+        stored: Callable[[], int | None],
+    ) -> LoadResult:
+        """Runs the load to its end. `watch` is asked again and again, must answer at once, and may end it early.
+
+        `stored`: the system's own count of messages. A load that ends early has `abort` set; it isn't an exception. Raises
+        HostError when a host fails.
+        """
+
+    def collect_logs(self, target: Path) -> None:
+        """Fetches what its processes printed, as far as it is kept, into `target`/<host>/."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Our own load generator. `pythons`: as for `run_load`."""
+
+    spec: TrialSpec
+    topics: tuple[str, ...]
+    probe_topic: str
+    seed: int
+    hosts: Sequence[Host]
+    pythons: Mapping[str, str]
+
+    def load(
+        self,
+        endpoints: Endpoints,
+        *,
+        on_progress: Callable[[str], None],
+        watch: Callable[[], Abort | None],
+        stored: Callable[[], int | None],
+    ) -> LoadResult:
+        """See Generator. A search's steps go before the run that is kept."""
+        load = LoadSpec(
+            workload=self.spec.workload,
+            client_module=SYSTEMS[self.spec.system].client_module,
+            service_url=endpoints.service_url,
+            client_settings=endpoints.client_settings,
+            topics=self.topics,
+            probe_topic=self.probe_topic,
+            seed=self.seed,
+        )
+        observations: dict[str, Any] = {}
+
+        def run(one: LoadSpec) -> LoadResult:
+            return run_load(one, self.hosts, self.pythons, on_progress=on_progress, watch=watch)
+
+        def discard(_step: LoadResult) -> None:
+            on_all("clearing a step's records", self.hosts, clear_records)
+
+        def count_before() -> None:
+            observations["messages_stored_before"] = stored()
+
+        if load.workload.pacing == "search":
+            found = find_highest(load, run, discard, on_progress, count_before)
+            result, observations["search"] = found.load, found.to_json()
+        else:
+            result = run(load)
+        if result.caught_up is not None:
+            observations["caught_up"] = result.caught_up
+        return dataclasses.replace(result, observations=observations)
+
+    def collect_logs(self, target: Path) -> None:
+        """See Generator. Workers' last words are in their observations."""
+
+
+def generator_of(
+    spec: TrialSpec,
+    *,
+    topics: tuple[str, ...],
+    probe_topic: str,
+    seed: int,
+    hosts: Sequence[Host],
+    pythons: Mapping[str, str],
+    store: SoftwareStore,
+) -> Generator:
+    """The generator that a trial asks for, over the client hosts."""
+    if spec.generator == "native":
+        [topic] = topics  # native trials are planned for loads of one topic only
+        return NativeTools(SYSTEMS[spec.system].native_tool, spec.workload, topic, hosts, store)
+    return Workers(spec, topics, probe_topic, seed, hosts, pythons)
+
+
+def clear_records(host: Host) -> None:
+    """What a load that was cut off left there must not fill the client's disk. The folder stays: it may be a disk of its own."""
+    folder = quote(f"{host.record.root}/{RECORDS}")
+    host.run(f"mkdir -p {folder} && find {folder} -mindepth 1 -delete")
