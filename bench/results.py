@@ -33,6 +33,11 @@ class Results:
         return self.root / "campaign.toml"
 
     @property
+    def durability_proof_file(self) -> Path:
+        """What durability proofs say of the campaign's systems and levels; there only if there were any when it began."""
+        return self.root / "durability_proof.json"
+
+    @property
     def report_dir(self) -> Path:
         return self.root / "report"
 
@@ -88,8 +93,17 @@ class Results:
                 "if its testbed is still up.",
             )
 
-    def begin(self, manifest: Mapping[str, Any], vetting: Mapping[str, Mapping[str, Any]], campaign_file: Path) -> None:
-        """Makes the folder: campaign file, vetting, manifest, before the first trial. Raises InvalidInput if it exists."""
+    def begin(
+        self,
+        manifest: Mapping[str, Any],
+        vetting: Mapping[str, Mapping[str, Any]],
+        campaign_file: Path,
+        durability_proof: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Makes the folder before the first trial: campaign file, vetting, what proofs say of the levels, manifest.
+
+        Raises InvalidInput if it exists.
+        """
         self.require_new()
         aside = Results(self.root.with_name(f".{self.root.name}.partial"))
         shutil.rmtree(aside.root, ignore_errors=True)
@@ -97,6 +111,8 @@ class Results:
         shutil.copyfile(campaign_file, aside.campaign_file)
         for host, document in vetting.items():
             write_json(aside.root / "vetting" / f"{host}.json", document)
+        if durability_proof is not None:
+            write_json(aside.durability_proof_file, durability_proof)
         write_json(aside.manifest_file, manifest)
         aside.root.rename(self.root)
 

@@ -10,12 +10,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.campaign import Campaign, TrialSpec, order_of
-from bench.checkout import CHECKOUT, SCRATCH
+from bench.checkout import CHECKOUT, PROOFS, SCRATCH
 from bench.load.collect import Collector, Fetch, Upload
 from bench.load.floor import measure_floor
 from bench.manifest import Origin, manifest_of, origin_of
 from bench.profile import Check, Profile, checks_for, load_profile
 from bench.progress import Reporter, Step
+from bench.proof.document import proof_for
 from bench.results import Results
 from bench.space import check_space
 from bench.systems import SYSTEMS
@@ -107,9 +108,7 @@ def run_campaign(
         equipped = equip(prepared, hosts, store, reporter)
         prepared, found, pythons = equipped.prepared, equipped.facts, equipped.pythons
         boot_ids = {name: each.boot_id for name, each in found.items()}
-        software = {
-            name: {"version": store.version(name), "sha256": store.digest(name)} for name in prepared.campaign.systems
-        }
+        software = software_of(prepared.campaign, store)
         if results.manifest_file.exists():
             _refuse_unlike(results, prepared, inventory, software)
             reporter.skip(1)
@@ -134,7 +133,8 @@ def run_campaign(
                 caveats=list(dict.fromkeys([*prepared.profile.caveats, *vetting.caveats])),
                 repeat=repeat,
             )
-            results.begin(document, vetting.documents, prepared.campaign_file)
+            proof = proof_for(results.root.parent / PROOFS.name, prepared.campaign, prepared.trials, software)
+            results.begin(document, vetting.documents, prepared.campaign_file, proof)
         collector = _collector(inventory, results, pythons, reporter)
         bench = Bench(inventory, hosts, store, pythons, boot_ids, prepared.profile, collector)
         _run_trials(prepared, bench, results, reporter)
@@ -153,6 +153,11 @@ def _durability_table(trials: Sequence[TrialSpec]) -> dict[str, dict[str, Settin
     for spec in trials:
         found.setdefault(spec.system, {})[spec.durability] = SYSTEMS[spec.system].durability[spec.durability]
     return found
+
+
+def software_of(campaign: Campaign, store: Store) -> dict[str, dict[str, str]]:
+    """Which software the campaign's systems are."""
+    return {name: {"version": store.version(name), "sha256": store.digest(name)} for name in campaign.systems}
 
 
 def memory_per_broker(brokers: Sequence[Host], found: Mapping[str, facts.Facts]) -> int | None:

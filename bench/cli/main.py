@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import aws, campaign, detached, doctor, hosts, money, status, sweep, testbed
+from bench.cli import aws, campaign, detached, doctor, hosts, money, prove, status, sweep, testbed
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -33,6 +33,7 @@ for command in (
     testbed.down,
     hosts.prepare,
     testbed.vet,
+    prove.prove_durability,
     campaign.plan,
     campaign.run,
     campaign.resume,
