@@ -48,6 +48,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "comparisons": [_comparison(found) for found in results.comparisons],
         "excluded": [asdict(exclusion) for exclusion in results.excluded],
         "not_recorded": list(campaign.not_recorded),
+        "durability_proof": [dict(cell) for cell in campaign.durability_proof],
         "trials": [_trial(evidence, results) for evidence in results.trials],
         "checks": checks_document(results.checks),
         "vetting": {host: _verdicts(document) for host, document in campaign.vetting.items()},
