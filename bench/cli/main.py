@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import aws, campaign, detached, doctor, hosts, money, plan, status, sweep, testbed
+from bench.cli import aws, campaign, detached, doctor, hosts, money, plan, prove, status, sweep, testbed
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -34,6 +34,7 @@ for command in (
     hosts.prepare,
     testbed.vet,
     plan.plan,
+    prove.prove_durability,
     campaign.run,
     campaign.resume,
     status.status,

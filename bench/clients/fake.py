@@ -16,6 +16,7 @@ from types import TracebackType
 from bench.clients.client import Acknowledgements, Backpressure, ClientError, ClientSpec
 
 _POLL_S = 0.0005
+SETTINGS: Mapping[str, str] = {}
 
 
 class Misuse(AssertionError):

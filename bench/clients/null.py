@@ -21,6 +21,7 @@ from bench.clients.client import Acknowledgements, ClientError, ClientSpec
 _FRAME = struct.Struct("<Iqi")  # payload bytes, sequence, partition
 _ACK = struct.Struct("<qi")
 _READ_BYTES = 1 << 16
+SETTINGS: Mapping[str, str] = {}
 
 
 class NullBroker:

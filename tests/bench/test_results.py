@@ -45,7 +45,7 @@ def test_what_a_campaign_was_made_from_lies_beside_it(tmp_path: Path) -> None:
     for name in ("campaign.toml", "omb-one.yaml", "omb-other.yaml"):
         (tmp_path / name).write_text(f"# {name}\n")
     results = Results(tmp_path / "results" / "demo")
-    results.begin({"schema": 1, "order": []}, {}, campaign_file, ["omb-one.yaml"])
+    results.begin({"schema": 1, "order": []}, {}, campaign_file, sources=["omb-one.yaml"])
     assert sorted(path.name for path in results.root.iterdir()) == [
         "campaign.toml", "manifest.json", "omb-one.yaml", "trials"
     ]  # fmt: skip
