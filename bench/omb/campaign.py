@@ -14,7 +14,7 @@ import tomli_w
 
 from bench.campaign import CAMPAIGN_SCHEMA, NAME_LENGTH
 from bench.omb.fields import read_workload
-from bench.omb.mapping import differences, workload_of
+from bench.omb.mapping import ALWAYS, differences, workload_of
 from provisioning.errors import InvalidInput
 
 _HEADER = """\
@@ -70,6 +70,7 @@ def campaign_document(files: Sequence[Path], choices: Choices) -> dict[str, Any]
         "seed": choices.seed,
         "systems": choices.systems,
         "blocks": choices.blocks,
+        "differs": [ALWAYS],
         "sources": {_source_name(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
         "experiments": experiments,
     }
