@@ -22,6 +22,19 @@ _HEADER = """\
 # `samebox run --omb` or `samebox plan --omb`; the files themselves lie beside it, their SHA-256 below 'sources'.
 """
 
+# how such files, written for large machines, are shrunk to this one (--scale local)
+_SCALES = {
+    "local": {
+        "rate": 0.01,
+        "bound": 0.1,
+        "backlog": 0.00025,
+        "duration": 0.1,
+        "topics": 0.1,
+        "partitions": 0.1,
+        "producers": 0.2,
+    }
+}
+
 
 @dataclass(frozen=True)
 class Choices:
@@ -71,6 +84,7 @@ def campaign_document(files: Sequence[Path], choices: Choices) -> dict[str, Any]
         "systems": choices.systems,
         "blocks": choices.blocks,
         "differs": [ALWAYS],
+        "scales": _SCALES,
         "sources": {_source_name(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
         "experiments": experiments,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,21 @@ def test_what_the_files_do_not_say_is_chosen(tmp_path: Path, capsys: pytest.Capt
     trials = json.loads(capsys.readouterr().out)["trials"]
     found = {(trial["system"], trial["durability"], trial["workload"]["name"], trial["block"]) for trial in trials}
     assert found == {("kafka", level, name, block) for level in "12" for name in "ab" for block in (1, 2)}
+
+
+def test_a_large_file_fits_this_machine_by_scale(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OpenMessaging Benchmark's files are for large machines: 512 GiB become 128 MiB, and hours minutes."""
+    large: dict[str, Any] = {
+        "topics": 1,
+        "producerRate": 200_000,
+        "consumerBacklogSizeGB": 512,
+        "subscriptionsPerTopic": 1,
+    }
+    typed("plan", "--omb", write(tmp_path, **large), "--systems", "kafka", "--scale", "local", "--json")
+    (trial,) = json.loads(capsys.readouterr().out)["trials"]
+    workload = trial["workload"]
+    assert (workload["rate_per_s"], workload["measure_s"]) == (2000, 12)
+    assert workload["backlog"]["size_bytes"] == 512 * 2**30 // 4000
 
 
 def test_mistakes_are_answered_with_what_to_type(tmp_path: Path) -> None:
