@@ -88,6 +88,7 @@ def run(
     anywhere, and `samebox resume` follows it, brings its records here and makes the report.
     """
     campaign = chosen.campaign
+    chosen.announce()
     choice.require_known(campaign, where=str(chosen.file))
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):

@@ -25,11 +25,17 @@ DEFAULTS = Choices(systems=tuple(SYSTEMS), durability=("1",), blocks=1, seed=1)
 
 @dataclass(frozen=True)
 class Chosen:
-    """A campaign, its file, and the words that name it on the command line."""
+    """A campaign, its file, and the words that name it on the command line. `differences`: from what workload files ask."""
 
     campaign: Campaign
     file: Path
     typed: str
+    differences: tuple[str, ...] = ()
+
+    def announce(self) -> None:
+        """Says the differences."""
+        for sentence in self.differences:
+            console.print(f"- {sentence}", markup=False, soft_wrap=True)
 
 
 def campaign_or_omb(command: F) -> F:
@@ -103,13 +109,12 @@ def _from_omb(files: Sequence[Path], given: dict[str, Any]) -> Chosen:
     file = write_campaign(files, choices, STATE / "omb")
     campaign = load_campaign(file)
     console.print(f"As samebox understands it: {shown(file)}", markup=False, soft_wrap=True)
-    for sentence in dict.fromkeys(sentence for each in campaign.experiments for sentence in each.differs):
-        console.print(f"- {sentence}", markup=False, soft_wrap=True)
     options = f"--systems {_listed(choices.systems)} --durability {_listed(choices.durability)}"
     typed = (
         f"--omb {shlex.join(shown(each) for each in files)} {options} --blocks {choices.blocks} --seed {choices.seed}"
     )
-    return Chosen(campaign, file, typed)
+    differences = [*campaign.differs, *(sentence for each in campaign.experiments for sentence in each.differs)]
+    return Chosen(campaign, file, typed, tuple(dict.fromkeys(differences)))
 
 
 def _one_of(known: Any) -> Callable[[click.Context, click.Parameter, str | None], tuple[str, ...] | None]:

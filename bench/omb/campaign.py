@@ -14,13 +14,26 @@ import tomli_w
 
 from bench.campaign import CAMPAIGN_SCHEMA, NAME_LENGTH
 from bench.omb.fields import read_workload
-from bench.omb.mapping import differences, workload_of
+from bench.omb.mapping import ALWAYS, differences, workload_of
 from provisioning.errors import InvalidInput
 
 _HEADER = """\
 # Workload files of OpenMessaging Benchmark as samebox understands them, every default filled in. It was written by
 # `samebox run --omb` or `samebox plan --omb`; the files themselves lie beside it, their SHA-256 below 'sources'.
 """
+
+# how such files, written for large machines, are shrunk to this one (--scale local)
+_SCALES = {
+    "local": {
+        "rate": 0.01,
+        "bound": 0.1,
+        "backlog": 0.00025,
+        "duration": 0.1,
+        "topics": 0.1,
+        "partitions": 0.1,
+        "producers": 0.2,
+    }
+}
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,8 @@ def campaign_document(files: Sequence[Path], choices: Choices) -> dict[str, Any]
         "seed": choices.seed,
         "systems": choices.systems,
         "blocks": choices.blocks,
+        "differs": [ALWAYS],
+        "scales": _SCALES,
         "sources": {_source_name(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
         "experiments": experiments,
     }

@@ -36,6 +36,12 @@ _NAMED = {
 }
 
 
+ALWAYS = (
+    "No driver file of OpenMessaging Benchmark is read: acknowledgements are those of the durability level, batches and windows "
+    "those of the workload."
+)
+
+
 def workload_of(omb: OmbWorkload, name: str, *, where: str) -> Workload:
     """Our workload, called `name`. Raises InvalidInput in the file's own words for what is beyond the load generator."""
     fields: dict[str, Any] = {
@@ -64,10 +70,8 @@ def workload_of(omb: OmbWorkload, name: str, *, where: str) -> Workload:
 
 
 def differences(omb: OmbWorkload) -> tuple[str, ...]:
-    """What samebox does in another way than OpenMessaging Benchmark would with this file, one sentence each."""
-    sentences = [
-        "No driver file is read: acknowledgements are those of the durability level, batches and windows those of the workload."
-    ]
+    """What samebox does in another way than OpenMessaging Benchmark would with this file, one sentence each, beside ALWAYS."""
+    sentences = []
     if omb.producerRate == 0:
         sentences.append(
             f"producerRate 0: samebox searches for the highest rate that is sustained, from {SEARCH_FROM_PER_S:,} to at most "
