@@ -167,12 +167,14 @@ def test_impossible_choices_are_refused(file: Path, before: str, after: str, wor
     assert words in str(refused.value)
 
 
-@pytest.mark.parametrize("command", [["plan"], ["run"], ["campaign", "local"], ["cost"]])
-def test_an_unknown_scale_is_refused_by_every_command(file: Path, command: list[str]) -> None:
+@pytest.mark.parametrize(
+    "command", ["plan", "run", "campaign local", "campaign aws --stack smoke", "cost", "plan --stack smoke"]
+)
+def test_an_unknown_scale_is_refused_by_every_command(file: Path, command: str) -> None:
     """With the file and the scales that it has."""
     with pytest.raises(InvalidInput, match=r"two\.toml: it has no scale 'tinny'. Valid choices: tiny"):
         CliRunner().invoke(
-            samebox, [*command, str(file), "--scale", "tinny"], standalone_mode=False, catch_exceptions=False
+            samebox, [*command.split(), str(file), "--scale", "tinny"], standalone_mode=False, catch_exceptions=False
         )
 
 
