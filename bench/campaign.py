@@ -273,7 +273,7 @@ def empty_cells(campaign: Campaign) -> tuple[EmptyCell, ...]:
                 each.id,
                 system,
                 level,
-                SYSTEMS[system].cannot.get(level, f"samebox has no settings of {system} for this level"),
+                SYSTEMS[system].cannot[level],
             )
             for level in each.durability
             for system in campaign.systems_of(each)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from bench.load.search import step_of
 from bench.workload import Workload
 
-# A search from a rate that is about right: two doublings, four halvings of the bracket, every second of which is tried twice,
-# and one confirmation that fails beside the one that counts.
-SEARCH_STEPS = 10
-SEARCH_CONFIRMATIONS = 2
+# A search that begins at a quarter of what it finds: two doublings, one that fails and is tried again, four halvings of the
+# bracket, every second of which is tried again; every second search has a confirmation that fails. Its steps are at twice the
+# rate that it begins with, on the average.
+SEARCH_STEPS = 11
+SEARCH_CONFIRMATIONS = 1.5
+SEARCH_RISES = 2
+SEARCH_FINDS = 4
 # Around each run of a load: workers connect before it; consumers drain, and all end, after it.
 AROUND_A_RUN_S = 6.0
 # Readers of a backlog are faster than its writers: in the published campaigns six to twelve times; half as long is for safety.
@@ -17,11 +20,9 @@ CATCH_UP_SHARE = 0.5
 
 def sending_s(workload: Workload) -> float:
     """The seconds for which producers send: warm-up, search, backlog (while it is built and while it is read), measurement."""
-    once_s = workload.warmup_s + workload.build_s + _catch_up_s(workload) + workload.measure_s
     if workload.pacing != "search":
-        return once_s
-    step = step_of(workload)
-    return SEARCH_STEPS * (step.warmup_s + step.measure_s) + SEARCH_CONFIRMATIONS * once_s
+        return _run_s(workload)
+    return SEARCH_STEPS * _run_s(step_of(workload)) + SEARCH_CONFIRMATIONS * _run_s(workload)
 
 
 def load_s(workload: Workload) -> float:
@@ -32,8 +33,19 @@ def load_s(workload: Workload) -> float:
 
 def messages(workload: Workload) -> float:
     """About how many messages are sent."""
-    return workload.planned_rate_per_s * sending_s(workload)
+    return _rate_per_s(workload, SEARCH_RISES) * sending_s(workload)
 
 
-def _catch_up_s(workload: Workload) -> float:
-    return min(workload.backlog.catch_up_s, workload.build_s * CATCH_UP_SHARE) if workload.backlog else 0.0
+def messages_kept(workload: Workload) -> float:
+    """About how many of them are in the trial's records: of a search only the last run is."""
+    return _rate_per_s(workload, SEARCH_FINDS) * _run_s(workload)
+
+
+def _rate_per_s(workload: Workload, search_factor: int) -> int:
+    factor = search_factor if workload.pacing == "search" else 1
+    return min(factor * workload.planned_rate_per_s, workload.rate_per_s)
+
+
+def _run_s(workload: Workload) -> float:
+    catch_up_s = min(workload.backlog.catch_up_s, workload.build_s * CATCH_UP_SHARE) if workload.backlog else 0.0
+    return workload.warmup_s + workload.build_s + catch_up_s + workload.measure_s

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.campaign import TrialSpec
-from bench.estimate import messages, sending_s
+from bench.estimate import messages, messages_kept, sending_s
 from bench.systems import SYSTEMS
 from provisioning.deployment import DURABILITY
 from provisioning.errors import MissingRequirement
@@ -32,10 +32,11 @@ def need_of(trial: TrialSpec) -> DiskNeed:
     workload = trial.workload
     factor = 1.0 if DURABILITY[trial.durability].bypass else SYSTEMS[trial.system].journal_factor
     total = int(messages(workload) * workload.message_bytes * COPIES * factor + record_bytes(trial))
-    about = "" if workload.pacing == "open-loop" else "expected "
+    about = "" if workload.pacing == "open-loop" else "about "
+    seconds = sending_s(workload)
     sentence = (
-        f"{about}{workload.planned_rate_per_s:,.0f} messages/s x {workload.message_bytes:,} bytes x {COPIES} copies x journal "
-        f"factor {factor:g} x {sending_s(workload):,.0f} s"
+        f"{about}{messages(workload) / seconds:,.0f} messages/s x {workload.message_bytes:,} bytes x {COPIES} copies x journal "
+        f"factor {factor:g} x {seconds:,.0f} s"
     )
     return DiskNeed(trial.trial, total, sentence)
 
@@ -46,7 +47,7 @@ def record_bytes(trial: TrialSpec) -> float:
     readers = (workload.subscriptions if workload.consumers else 0) + (
         workload.backlog.subscriptions if workload.backlog else 0
     )
-    return messages(workload) * RECORD_BYTES_PER_MESSAGE * max(1, readers)
+    return messages_kept(workload) * RECORD_BYTES_PER_MESSAGE * max(1, readers)
 
 
 def free_bytes(hosts: Sequence[Host]) -> Mapping[str, int]:

@@ -13,7 +13,17 @@ from click.testing import CliRunner
 from bench.campaign import load_campaign
 from bench.choice import Choice, choice_of
 from bench.cli.main import samebox
-from bench.estimate import AROUND_A_RUN_S, SEARCH_CONFIRMATIONS, SEARCH_STEPS, load_s, messages, sending_s
+from bench.estimate import (
+    AROUND_A_RUN_S,
+    SEARCH_CONFIRMATIONS,
+    SEARCH_FINDS,
+    SEARCH_RISES,
+    SEARCH_STEPS,
+    load_s,
+    messages,
+    messages_kept,
+    sending_s,
+)
 from bench.manifest import Origin, manifest_of
 from bench.orchestrator.task import TASK_SCHEMA, Task
 from bench.results import Results
@@ -167,12 +177,14 @@ def test_impossible_choices_are_refused(file: Path, before: str, after: str, wor
     assert words in str(refused.value)
 
 
-@pytest.mark.parametrize("command", [["plan"], ["run"], ["campaign", "local"], ["cost"]])
-def test_an_unknown_scale_is_refused_by_every_command(file: Path, command: list[str]) -> None:
+@pytest.mark.parametrize(
+    "command", ["plan", "run", "campaign local", "campaign aws --stack smoke", "cost", "plan --stack smoke"]
+)
+def test_an_unknown_scale_is_refused_by_every_command(file: Path, command: str) -> None:
     """With the file and the scales that it has."""
     with pytest.raises(InvalidInput, match=r"two\.toml: it has no scale 'tinny'. Valid choices: tiny"):
         CliRunner().invoke(
-            samebox, [*command, str(file), "--scale", "tinny"], standalone_mode=False, catch_exceptions=False
+            samebox, [*command.split(), str(file), "--scale", "tinny"], standalone_mode=False, catch_exceptions=False
         )
 
 
@@ -246,7 +258,8 @@ def test_a_search_and_a_backlog_cost_time_and_messages() -> None:
     """A search sends in every try; producers go on while a backlog is read."""
     search = workload(pacing="search", expected_rate_per_s=1000, warmup_s=10, measure_s=9)
     assert sending_s(search) == SEARCH_STEPS * (2 + 5) + SEARCH_CONFIRMATIONS * (10 + 9)
-    assert messages(search) == 1000 * sending_s(search)
+    assert messages(search) == SEARCH_RISES * 1000 * sending_s(search)
+    assert messages_kept(search) == SEARCH_FINDS * 1000 * (10 + 9)
     assert load_s(search) == sending_s(search) + (SEARCH_STEPS + SEARCH_CONFIRMATIONS) * AROUND_A_RUN_S
     backlog = workload(rate_per_s=1024, backlog={"size_bytes": 100 * 2**20}, warmup_s=10, measure_s=30)
     assert sending_s(backlog) == 10 + 100 + 50 + 30
