@@ -93,6 +93,6 @@ def shade_warmup(axes: Axes, end_s: float) -> None:
         axes.axvspan(0, end_s, color=WARMUP_SHADE, zorder=0, lw=0)
 
 
-def contestant_colours(systems: Sequence[str]) -> dict[str, str]:
-    """One colour per system, in the order they are first named."""
-    return {name: CONTESTANT_COLOURS[n % len(CONTESTANT_COLOURS)] for n, name in enumerate(dict.fromkeys(systems))}
+def contestant_colours(contestants: Sequence[str]) -> dict[str, str]:
+    """One colour per contestant, in the order they are first named."""
+    return {name: CONTESTANT_COLOURS[n % len(CONTESTANT_COLOURS)] for n, name in enumerate(dict.fromkeys(contestants))}
