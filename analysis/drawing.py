@@ -102,6 +102,6 @@ def mark_phases(axes: Axes, starts_s: Mapping[str, float], *, named: bool) -> No
                           va="top", fontsize=8, color=GREY)  # fmt: skip
 
 
-def contestant_colours(systems: Sequence[str]) -> dict[str, str]:
-    """One colour per system, in the order they are first named."""
-    return {name: CONTESTANT_COLOURS[n % len(CONTESTANT_COLOURS)] for n, name in enumerate(dict.fromkeys(systems))}
+def contestant_colours(contestants: Sequence[str]) -> dict[str, str]:
+    """One colour per contestant, in the order they are first named."""
+    return {name: CONTESTANT_COLOURS[n % len(CONTESTANT_COLOURS)] for n, name in enumerate(dict.fromkeys(contestants))}

@@ -20,17 +20,8 @@ from analysis.schema import SCHEMA_VERSION
 
 _MANIFEST_SHOWN = (
     *("campaign", "question", "seed", "created_ns", "samebox_version", "git", "lock_sha256", "campaign_file"),
-    *(
-        "campaign_sha256",
-        "order",
-        "order_kind",
-        "testbed",
-        "facts",
-        "software",
-        "durability_table",
-        "durability_differences",
-    ),
-    *("system_profile", "empty_cells", "vetting"),
+    *("campaign_sha256", "order", "order_kind", "empty_cells", "testbed", "facts", "software", "vetting"),
+    *("durability_table", "durability_differences", "system_profile"),
     *("floor", "checks", "caveats", "repeat", "scale", "representative", "cross_check"),
 )
 

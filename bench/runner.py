@@ -134,10 +134,6 @@ def run_campaign(
             clients = [host for host in hosts if host.record.role == "client"]
             floor = measure_floor(clients, pythons, fastest, SCRATCH, on_progress=reporter.detail)
             promises = promises_of(prepared)
-            systems, memory_bytes = prepared.campaign.systems, prepared.profile.broker_memory_bytes
-            caveats = [*prepared.profile.caveats, *vetting.caveats]
-            caveats += profile_caveats(systems, prepared.campaign.system_profile, memory_bytes)
-            caveats += changed_promises(promises["durability_table"])
             document = manifest_of(
                 prepared.campaign,
                 prepared.trials,
@@ -147,11 +143,11 @@ def run_campaign(
                 inventory=inventory,
                 facts={name: dataclasses.asdict(each) for name, each in found.items()},
                 software=software,
-                promises=promises,
+                promises=promises.manifest,
                 vetting=vetting.summary,
                 floor=[each.to_json() for each in floor],
                 checks=prepared.checks,
-                caveats=list(dict.fromkeys(caveats)),
+                caveats=list(dict.fromkeys([*prepared.profile.caveats, *vetting.caveats, *promises.caveats])),
                 repeat=repeat,
                 cross_check=cross_check_document(prepared.trials, store) if prepared.campaign.cross_check else None,
             )
@@ -170,13 +166,21 @@ def _collector(inventory: Inventory, results: Results, pythons: Mapping[str, str
     return Upload(inventory.records_bucket, folder, pythons, reporter.detail)
 
 
-def promises_of(prepared: Prepared) -> dict[str, Any]:
-    """What the campaign's durability levels and system profile come to on its hosts: keys of the manifest."""
+@dataclasses.dataclass(frozen=True)
+class Promises:
+    """What a campaign's durability levels and system profile come to on its hosts: `manifest` are keys of the manifest."""
+
+    manifest: Mapping[str, Any]
+    caveats: tuple[str, ...]
+
+
+def promises_of(prepared: Prepared) -> Promises:
+    """Of a campaign whose hosts are known (`equip`)."""
     campaign, memory_bytes = prepared.campaign, prepared.profile.broker_memory_bytes
     profiles = {name: profile_of(name, campaign.system_profile, memory_bytes) for name in campaign.systems}
     cells = [(spec.system, spec.durability) for spec in prepared.trials]
     overrides = {name: merged(own.settings, campaign.settings.get(name, {})) for name, own in profiles.items()}
-    return {
+    manifest = {
         "durability_table": durability_table(cells, overrides),
         "durability_differences": differences(cells),
         "system_profile": {
@@ -184,6 +188,8 @@ def promises_of(prepared: Prepared) -> dict[str, Any]:
             "systems": {name: own.to_json() for name, own in profiles.items()},
         },
     }
+    caveats = profile_caveats(campaign.systems, campaign.system_profile, memory_bytes)
+    return Promises(manifest, (*caveats, *changed_promises(cells, overrides)))
 
 
 def software_of(campaign: Campaign, store: Store) -> dict[str, dict[str, str]]:

@@ -81,15 +81,14 @@ def durability_table(
     return found
 
 
-def changed_promises(table: Mapping[str, Mapping[str, Settings]]) -> list[str]:
-    """Where a durability table isn't what the levels ask for: the level's name is then more, or less, than its settings."""
+def changed_promises(cells: Iterable[tuple[str, str]], overrides: Mapping[str, Settings]) -> list[str]:
+    """Where `overrides` change what a level asks for, of all processes or of one: its name is then more, or less, than it says."""
     return [
-        f"{system}: {component} {key} is {value}, where durability {name} means {meant}"
-        for system, names in table.items()
-        for name, components in names.items()
-        for component, settings in components.items()
+        f"{system}: {component} {key} is {value}, where durability {name} means {meant[key]}"
+        for system, name in dict.fromkeys(cells)
+        for component, settings in overrides.get(system, {}).items()
         for key, value in settings.items()
-        if value != (meant := SYSTEMS[system].durability[name][component][key])
+        if value != (meant := SYSTEMS[system].durability[name].get(component.partition("/")[0], {})).get(key, value)
     ]
 
 

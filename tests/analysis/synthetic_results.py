@@ -113,7 +113,7 @@ def write_results(folder: Path, plans: list[Plan], shape: Shape | None = None, *
     shape = shape or Shape()
     for number, plan in enumerate(plans):
         write_trial(folder / "trials" / plan.name, plan, shape, start_ns=EPOCH_NS + number * 600 * S)
-    _write_json(folder / "manifest.json", {**_manifest(plans, shape), **manifest})
+    _write_json(folder / "manifest.json", {**manifest_document(plans, shape), **manifest})
     for host in ("broker-1", "broker-2", "broker-3", "client-1"):
         _write_json(folder / "vetting" / f"{host}.json", _vetting(host))
     return folder
@@ -314,7 +314,7 @@ def _workload(shape: Shape) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _manifest(plans: list[Plan], shape: Shape) -> dict[str, Any]:
+def manifest_document(plans: list[Plan], shape: Shape) -> dict[str, Any]:
     table = {
         "kafka": {"1": {"topic": {"acks": "all", "min.insync.replicas": "2", "flush.messages": "1"}}},
         "pulsar": {"1": {"namespace": {"ackQuorum": "2", "writeQuorum": "3"}, "bookie": {"journalSyncData": "true"}}},

@@ -173,13 +173,17 @@ def test_the_clients_defaults_say_what_kind_a_value_is(system: str) -> None:
 def test_a_promise_that_settings_change_is_said() -> None:
     """The table shows what was run, and the difference to what the level's name means is a sentence."""
     cells = [("kafka", "2"), ("kafka", "4"), ("pulsar", "2-bypass")]
-    table = durability_table(cells, {"kafka": profile_of("kafka", "brokers-bench", None).settings})
+    overrides = {"kafka": profile_of("kafka", "brokers-bench", None).settings}
+    table = durability_table(cells, overrides)
     assert table["kafka"]["2"]["topic"]["min.insync.replicas"] == "1"
-    assert changed_promises(table) == [
+    assert changed_promises(cells, overrides) == [
         "kafka: topic min.insync.replicas is 1, where durability 2 means 2",
         "kafka: topic min.insync.replicas is 1, where durability 4 means 2",
     ]
-    assert changed_promises(durability_table(cells, {})) == []
+    assert changed_promises(
+        cells, {"pulsar": {"bookie/broker-2": {"journalWriteData": "true", "flushInterval": "1"}}}
+    ) == ["pulsar: bookie/broker-2 journalWriteData is true, where durability 2-bypass means false"]
+    assert changed_promises(cells, {"kafka": {"topic": {"min.insync.replicas": "2"}}}) == []
     assert "lz4" not in str(durability_table([("kafka", "2")], {"kafka": {"topic": {"compression.type": "lz4"}}}))
 
 

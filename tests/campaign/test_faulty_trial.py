@@ -99,7 +99,7 @@ def checks(
         inventory=local_testbed,
         facts={},
         software={},
-        promises=promises_of(prepared),
+        promises=promises_of(prepared).manifest,
         vetting={"verdict": "accept", "rejected": []},
         floor=[],
         checks=prepared.checks,

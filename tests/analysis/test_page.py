@@ -1,0 +1,80 @@
+"""What the page says about conditions, on results made by hand: no rows, no figures."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis.answer import Answer
+from analysis.campaign import Campaign, Trial
+from analysis.checks import judge
+from analysis.comparison import count_outcomes
+from analysis.evidence import Counts, Evidence
+from analysis.page import render_page
+from analysis.report import Results, report_document
+from tests.analysis.synthetic_results import CHECKS, Plan, Shape, manifest_document, trial_document
+
+PLANS = [
+    Plan("b01-1-pulsar-l2-bypass-steady", 1, 1, "pulsar", durability="2-bypass"),
+    Plan("b01-2-kafka-l2-steady", 1, 2, "kafka", durability="2"),
+    Plan("b01-1-kafka-lnone-steady", 1, 1, "kafka", durability="none"),
+]
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    """The page without its tags, one blank between words."""
+    trials = tuple(Trial(plan.name, trial_document(plan, Shape(), 0, {}, 0)) for plan in PLANS)
+    counts = Counts(0, 0, 0, 0, 0, 0, 0, 0, {}, {}, {})
+    evidence = [Evidence(trial, trials, counts, (), (), (), (), ()) for trial in trials]
+    checks = judge(evidence, CHECKS)
+    results = Results(
+        campaign=Campaign(str(Path("results")), manifest_document(PLANS, Shape()), trials, {}, ()),
+        trials=evidence,
+        checks=checks,
+        measured=[],
+        outcomes=count_outcomes(evidence, checks),
+        excluded=[],
+        comparisons=[],
+        answer=Answer((), "Nothing can be compared.", ()),
+    )
+    page = render_page(report_document(results), [], [])
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page)))
+
+
+def test_every_durability_says_its_promise(text: str) -> None:
+    """By name: two of one level are two lines; where nobody answers, that is said."""
+    assert "durability 2 acknowledged when a quorum of brokers has it, in memory or page cache " in text
+    assert (
+        "durability 2-bypass acknowledged when a quorum of brokers has it, in memory or page cache, the journal bypassed"
+        in text
+    )
+    assert "durability none nothing is acknowledged" in text
+
+
+def test_a_system_without_its_journal_is_called_so(text: str) -> None:
+    """Outcomes are counted per contestant, and each trial names its experiment and durability."""
+    assert "pulsar-bypass 1 0" in text
+    assert "b01-1-pulsar-l2-bypass-steady demo 2-bypass" in text
+
+
+def test_empty_cells_have_their_reasons(text: str) -> None:
+    """A durability that a system hasn't, and a system that there isn't."""
+    assert "demo kafka 2-bypass it has no journal to bypass" in text
+    assert "demo redpanda all samebox doesn't have it" in text
+
+
+def test_differences_and_whom_they_favour(text: str) -> None:
+    """Side by side, aspect by aspect."""
+    first = "who acknowledges kafka 1 the slowest of three its safety"
+    assert f"{first} who acknowledges pulsar 1 the fastest two of three its latency" in text
+
+
+def test_the_system_profile_and_what_is_missing_of_it(text: str) -> None:
+    """Settings, what these hosts are too small for, and what can't be set."""
+    assert "kafka broker num.replica.fetchers 8" in text
+    assert "pulsar broker.heap=8g for broker hosts of 60 GiB or more each" in text
+    assert "pulsar connectionsPerBroker=16 no such setting" in text
