@@ -1,7 +1,7 @@
 """How a backlog was read: how fast, and when its readers had caught up. From messages per second; it judges nothing.
 
 A reader has caught up at the end of the first second, counted from the start of the drain, at which no more is unread than half
-a second's worth of messages (the 2020 report's rule: 100,000 at 200,000 a second).
+a second's worth of messages (the 2020 report's rule: 100,000 at 200,000 a second), or than the workload lets stay unread.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def catch_ups(trial: Trial, acknowledged: Iterable[Any], received: Iterable[Any]
     if drain is None or start_ns is None:
         return []
     drain_s = (drain[0] - start_ns) / NANOSECONDS
-    unread = max(1.0, UNREAD_S * float(trial.workload["rate_per_s"]))
+    workload, backlog = trial.workload, trial.workload["backlog"]
+    left_over = (1 - float(backlog["drained_share"])) * float(backlog["size_bytes"]) / float(workload["message_bytes"])
+    unread = max(1.0, UNREAD_S * float(workload["rate_per_s"]), left_over)
     acked: Counter[int] = Counter()
     for row in acknowledged:
         acked[row["second"]] += row["messages"]

@@ -30,6 +30,12 @@ class Drained:
         return {"drained_ns": self.drained_ns, "end_ns": self.end_ns}
 
 
+def left_over(workload: Workload) -> int:
+    """Messages of the backlog that may stay unread."""
+    backlog = workload.backlog
+    return round((1 - backlog.drained_share) * backlog.size_bytes / workload.message_bytes) if backlog else 0
+
+
 class BacklogWatch:
     """To be asked again and again; answers once."""
 
@@ -37,7 +43,9 @@ class BacklogWatch:
         self._drain_from_ns = schedule.drain_from_ns(start_ns)
         self._latest_ns = self._drain_from_ns + schedule.catch_up_ns
         self._tail_ns = schedule.measure_ns
-        self._left = max(_AS_GOOD_AS_READ_MESSAGES, round(_AS_GOOD_AS_READ_S * workload.rate_per_s))
+        self._left = max(
+            _AS_GOOD_AS_READ_MESSAGES, round(_AS_GOOD_AS_READ_S * workload.rate_per_s), left_over(workload)
+        )
 
     def found(self, fleet: Fleet, now_ns: int) -> Drained | None:
         """What is known at `now_ns` (epoch, the workers' clock)."""

@@ -12,14 +12,17 @@ from analysis.catch_up import catch_ups
 S = 1_000_000_000
 
 
-def trial(drain_from_s: float, rate_per_s: int = 1000) -> Trial:
+def trial(drain_from_s: float, rate_per_s: int = 1000, drained_share: float = 1.0) -> Trial:
     """A trial that began to drain at so many seconds."""
     drain_ns = round(drain_from_s * S)
     phases = [
         {"name": "build", "start_ns": 0, "end_ns": drain_ns},
         {"name": "drain", "start_ns": drain_ns, "end_ns": drain_ns + 60 * S},
     ]
-    return Trial("t", {"phases": phases, "workload": {"rate_per_s": rate_per_s, "backlog": {"subscriptions": 1}}})
+    backlog = {"subscriptions": 1, "size_bytes": 10_000, "drained_share": drained_share}
+    return Trial(
+        "t", {"phases": phases, "workload": {"rate_per_s": rate_per_s, "message_bytes": 1, "backlog": backlog}}
+    )
 
 
 def rows(of_second: dict[int, int], subscription: str = "") -> list[dict[str, Any]]:
@@ -37,6 +40,13 @@ def test_it_has_caught_up_when_half_a_second_is_left() -> None:
     )
     assert (found.backlog_messages, found.caught_up_s, found.peak_per_s) == (10_000, 2.0, 6000)
     assert found.mean_per_s == 5800
+
+
+def test_a_workload_may_let_some_of_it_stay_unread() -> None:
+    """A drain of 60 % is over with 4,000 of 10,000 left."""
+    received = rows({10: 6000, 11: 2000, **dict.fromkeys(range(12, 20), 1000)}, "catch-up-0")
+    (found,) = catch_ups(trial(10, drained_share=0.6), ACKED, received)
+    assert found.caught_up_s == 2.0
 
 
 def test_the_drain_may_begin_within_a_second() -> None:

@@ -40,6 +40,7 @@ def text() -> str:
         excluded=[],
         comparisons=[],
         answer=Answer((), "Nothing can be compared.", ()),
+        cross_checks=(),
     )
     page = render_page(report_document(results), [], [])
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page)))
