@@ -85,5 +85,8 @@ def check_space(trials: Sequence[TrialSpec], brokers: Sequence[Host]) -> DiskNee
 
 
 def gibibytes(count: float) -> str:
-    """Bytes as GiB or MiB, three figures."""
-    return f"{count / 2**30:.3g} GiB" if count >= 2**30 else f"{count / 2**20:.3g} MiB"
+    """Bytes as TiB, GiB or MiB, three figures."""
+    for exponent, unit in ((40, "TiB"), (30, "GiB")):
+        if count >= 2**exponent:
+            return f"{count / 2**exponent:.3g} {unit}"
+    return f"{count / 2**20:.3g} MiB"

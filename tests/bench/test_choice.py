@@ -30,6 +30,7 @@ from bench.results import Results
 from bench.runner import Prepared, prepare
 from bench.runner import _refuse_unlike as refuse_unlike
 from bench.scale import Scale
+from bench.space import gibibytes
 from bench.workload import Workload
 from provisioning.document import build
 from provisioning.errors import InvalidInput
@@ -267,3 +268,8 @@ def test_a_search_and_a_backlog_cost_time_and_messages() -> None:
         rate_per_s=1024, backlog={"size_bytes": 100 * 2**20, "catch_up_s": 20}, warmup_s=10, measure_s=30
     )
     assert sending_s(hurried) == 10 + 100 + 20 + 30
+
+
+def test_sizes_are_told_in_three_figures() -> None:
+    """From records of a smoke run to a backlog of half a TiB in three copies."""
+    assert [gibibytes(size) for size in (5.0 * 2**20, 1.25 * 2**30, 4.861 * 2**40)] == ["5 MiB", "1.25 GiB", "4.86 TiB"]
