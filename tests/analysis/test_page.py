@@ -39,6 +39,7 @@ def text() -> str:
         outcomes=count_outcomes(evidence, checks),
         excluded=[],
         comparisons=[],
+        cross_checks=[],
         answer=Answer((), "Nothing can be compared.", ()),
     )
     page = render_page(report_document(results), [], [])
