@@ -127,7 +127,7 @@ def test_a_native_trial_counts_nowhere_else(report: Path) -> None:
     """It is no outcome, no partner in a comparison, no row of the summary, no second run of its system."""
     document = json.loads((report / "report.json").read_text())
     assert [trial["trial"] for trial in document["trials"]] == [OURS, "b01-2-pulsar-l1-steady"]
-    assert {outcome["system"]: outcome["trials"] for outcome in document["outcomes"]} == {"kafka": 1, "pulsar": 1}
+    assert {outcome["contestant"]: outcome["trials"] for outcome in document["outcomes"]} == {"kafka": 1, "pulsar": 1}
     assert {len(comparison["blocks"]) for comparison in document["comparisons"]} == {1}
     assert NATIVE not in (report / "summary.csv").read_text()
     assert "No block ran one system twice" in document["answer"]["certainty"]
