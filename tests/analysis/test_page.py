@@ -39,6 +39,7 @@ def text() -> str:
         outcomes=count_outcomes(evidence, checks),
         excluded=[],
         comparisons=[],
+        cross_checks=[],
         answer=Answer((), "Nothing can be compared.", ()),
         cross_checks=(),
     )
