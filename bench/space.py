@@ -43,6 +43,8 @@ def need_of(trial: TrialSpec) -> DiskNeed:
 
 def record_bytes(trial: TrialSpec) -> float:
     """What a trial's records take at most."""
+    if trial.generator == "native":
+        return 0.0
     workload = trial.workload
     readers = (workload.subscriptions if workload.consumers else 0) + (
         workload.backlog.subscriptions if workload.backlog else 0

@@ -42,25 +42,28 @@ def run_of(results: Results) -> Run:
     if not finished:
         raise InvalidInput(f"{results.root} has no finished trial yet.", next_step=f"samebox resume {results.root}")
     acknowledged = _acknowledged(results)
-    trials = []
+    trials, ended_s = [], []
     for name in finished:
         document = read_document(results.trial_dir(name) / "trial.json")
+        steps = document["steps"]
+        ended_s.append(steps[-1]["ended_ns"] / NS_PER_S)
+        if document.get("generator") == "native":
+            continue  # it checks another trial and has no records: its time is shared
         if name not in acknowledged:
             raise InvalidInput(
                 f"{results.root}'s report doesn't have trial {name}: it is older than the trial.",
                 next_step=f"samebox report {results.root}",
             )
-        steps = document["steps"]
         trials.append(
             TrialRun(
                 document["system"],
                 started_s=steps[0]["started_ns"] / NS_PER_S,
-                ended_s=steps[-1]["ended_ns"] / NS_PER_S,
+                ended_s=ended_s[-1],
                 acknowledged_bytes=acknowledged[name] * document["workload"]["message_bytes"],
             )
         )
     began = utc(inventory.created, where=f"{results.manifest_file}: key 'testbed.created'")
-    return Run(inventory, tuple(trials), began.timestamp(), max(trial.ended_s for trial in trials))
+    return Run(inventory, tuple(trials), began.timestamp(), max(ended_s))
 
 
 def _acknowledged(results: Results) -> Mapping[str, int]:

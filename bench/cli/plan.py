@@ -20,6 +20,7 @@ from bench.cli.campaign import VETTING_STEP
 from bench.cli.money import cost_of, dollars
 from bench.cli.omb import Chosen, campaign_or_omb
 from bench.cli.options import choice_options, json_option
+from bench.cross_check import LeftOut, left_out
 from bench.progress import clock_text
 from bench.runner import Prepared, prepare, report_step, steps_to_run
 from bench.space import USABLE_SHARE, gibibytes, largest_need, need_of
@@ -66,6 +67,7 @@ def _document(prepared: Prepared, stack: str | None) -> dict[str, Any]:
         ],
         "trials": [_trial(trial) for trial in prepared.trials],
         "empty_cells": [dataclasses.asdict(cell) for cell in empty_cells(campaign)],
+        "not_cross_checked": [dataclasses.asdict(entry) for entry in _not_cross_checked(prepared)],
         "disk": None if stack else _disk(prepared.trials),
         "cost": {"stack": stack, **cost_of(prepared, stack).to_json()} if stack else None,
     }
@@ -99,7 +101,7 @@ def _table(trials: Sequence[TrialSpec]) -> Table:
             f"{trial.block}.{trial.position}",
             trial.system,
             trial.durability,
-            trial.workload.name,
+            trial.workload.name + (" (native tools)" if trial.generator == "native" else ""),
             _rate(trial.workload),
             gibibytes(need_of(trial).bytes),
             clock_text(sum(step.estimate_s for step in steps_of(trial))),
@@ -127,8 +129,18 @@ def _lines(prepared: Prepared, document: dict[str, Any]) -> list[str]:
     cells = empty_cells(campaign)
     if cells:
         lines += ["Stays empty:", *_gathered([(_cell(cell), cell.experiment) for cell in cells])]
+    alone = _not_cross_checked(prepared)
+    if alone:
+        lines += [
+            "Not cross-checked:",
+            *_gathered([(f"{entry.system}: {entry.reason}", entry.workload) for entry in alone]),
+        ]
     lines.append(_disk_line(document["disk"]) if document["disk"] else _cost_line(document["cost"]))
     return lines
+
+
+def _not_cross_checked(prepared: Prepared) -> tuple[LeftOut, ...]:
+    return left_out(prepared.trials) if prepared.campaign.cross_check else ()
 
 
 def _cell(cell: EmptyCell) -> str:
@@ -137,7 +149,7 @@ def _cell(cell: EmptyCell) -> str:
 
 
 def _gathered(found: Sequence[tuple[str, str]]) -> list[str]:
-    """A line per sentence, with all experiments for which it holds."""
+    """A line per sentence, with all experiments (or workloads) for which it holds."""
     experiments: dict[str, list[str]] = {}
     for sentence, experiment in found:
         experiments.setdefault(sentence, []).append(experiment)

@@ -272,6 +272,20 @@ def test_a_runs_cost_is_shared_out_by_the_time_of_its_trials(tmp_path: Path) -> 
     assert one.cost + two.cost + spent.shared == pytest.approx(spent.total)
 
 
+def test_the_time_of_a_native_trial_is_shared(tmp_path: Path) -> None:
+    """It acknowledges nothing that a system could be charged for; the hosts ran all the same, to its end."""
+    results = results_of_a_run(tmp_path / "latency")
+    last = results.trial_dir("b01-2-one") / "trial.json"
+    document = {**json.loads(last.read_text()), "generator": "native"}
+    document["steps"] = [{"name": "reset", "started_ns": (BEGAN_S + 9000) * NS, "ended_ns": (BEGAN_S + 10800) * NS}]
+    native = results.trial_dir("b01-2-one-native")
+    native.mkdir()
+    (native / "trial.json").write_text(json.dumps(document))
+    run = run_of(results)
+    assert len(run.trials) == 3
+    assert run.ended_s == BEGAN_S + 10800
+
+
 def test_a_run_that_can_not_be_priced_is_told(tmp_path: Path) -> None:
     """Another testbed, no report, a report older than a trial, no trial."""
     with pytest.raises(InvalidInput, match="of kind 'inventory': AWS charged nothing"):

@@ -12,10 +12,10 @@ PULSAR_PRODUCED = """\
 """  # noqa: E501
 KAFKA_CONSUMED = """\
 start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
-2026-11-21 12:07:05:100, 2026-11-21 12:07:25:596, 11.7188, 0.5718, 12000, 585.4801, 3400, 17096, 0.6855, 701.9186
+2026-11-21 22:46:51:744, 2026-11-21 22:47:13:490, 14.6484, 0.6736, 15000, 689.7820, 883, 20863, 0.7021, 718.9762
 """  # noqa: E501
 PULSAR_CONSUMED = """\
-2026-11-21T12:07:15,516 INFO  [main] PerformanceConsumer - Throughput received:    3894 msg ---    389.4  msg/s ---      3.0 Mbit/s  --- Latency: mean:  11.785 ms - med: 4 - 95pct: 50 - 99pct: 87 - 99.9pct: 115 - 99.99pct: 117 - Max: 117
-2026-11-21T12:07:25,596 INFO  [perf-client-shutdown] PerformanceConsumer - Aggregated throughput stats --- 11999 records received --- 590.260 msg/s --- 4.611 Mbit/s --- AckRate: 590.260  msg/s --- ack failed 0 msg
-2026-11-21T12:07:25,819 INFO  [perf-client-shutdown] PerformanceConsumer - Aggregated latency stats --- Latency: mean: 10.303 ms - med: 4 - 95pct: 39 - 99pct: 82 - 99.9pct: 126 - 99.99pct: 140 - 99.999pct: 141 - Max: 141
+2026-11-21T22:45:13,015 INFO  [main] PerformanceConsumer - Throughput received:     683 msg --- 68.298  msg/s --- 0.534 Mbit/s  --- Latency: mean: 6793.615 ms - med: 7133 - 95pct: 8177 - 99pct: 8267 - 99.9pct: 8276 - 99.99pct: 8279 - Max: 8279
+2026-11-21T22:45:23,012 INFO  [perf-client-shutdown] PerformanceConsumer - Aggregated throughput stats --- 12435 records received --- 619.517 msg/s --- 4.840 Mbit/s --- AckRate: 619.516547379198  msg/s --- ack failed 0 msg
+2026-11-21T22:45:23,026 INFO  [perf-client-shutdown] PerformanceConsumer - Aggregated latency stats --- Latency: mean: 10324.274 ms - med: 9977 - 95pct: 15943 - 99pct: 16393 - 99.9pct: 16540 - 99.99pct: 16553 - 99.999pct: 16554 - Max: 16554
 """  # noqa: E501

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.campaign import load_campaign
+from bench.cli.main import samebox
 from bench.cross_check import cross_check_document, left_out, with_native_trials
 from bench.native.kafka import ProducerPerformance
 from bench.native.pulsar import PulsarPerf
@@ -118,3 +119,17 @@ def test_it_is_written_by_name_in_the_order(tmp_path: Path) -> None:
     trials = prepared(tmp_path, "cross_check = true").trials
     assert [spec.to_json()["generator"] for spec in trials] == ["samebox", "native"] * 2
     assert with_native_trials(trials[:1], where="here") == trials[:2]
+
+
+def test_the_plan_tells_native_trials_and_what_is_not_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a user types it: doubled trials are named, a workload that stays alone has its reason."""
+    keyed = '[[workloads]]\nname = "keyed"\nrate_per_s = 10\nmessage_bytes = 100\nmeasure_s = 1\nkeys = "random"\n'
+    file = tmp_path / "smoke.toml"
+    file.write_text(SMOKE.read_text().replace("schema = 1", "schema = 1\ncross_check = true") + keyed)
+    samebox.main(["plan", str(file)], standalone_mode=False)
+    printed = capsys.readouterr().out
+    assert printed.count("(native tools)") == 2
+    assert "6 trials" in printed
+    assert "Not cross-checked:\n  keyed: pulsar: pulsar-perf produce makes ever new keys" in printed
