@@ -14,3 +14,4 @@ VETTING_STATE = STATE / "vetting.json"
 STACKS_STATE = STATE / "stacks"  # a folder for each Pulumi stack: its lock, its vetting
 SCRATCH = STATE / "scratch"
 RESULTS = HOME / "results"
+PROOFS = RESULTS / "durability-proof"  # a folder for each `samebox prove-durability`

@@ -57,6 +57,7 @@ def report_job(results: Results, checkout: Path, package: Path) -> ReportJob:
     trials = [results.trial_dir(trial) for trial in results.finished()]
     documents = [results.manifest_file, results.campaign_file, *results.root.glob("omb-*.yaml")]
     documents += results.root.glob("vetting/*.json")
+    documents += [file for file in (results.durability_proof_file,) if file.exists()]
     documents += [trial / "trial.json" for trial in trials]
     records = [file for trial in trials for kind in RECORD_KINDS for file in sorted((trial / kind).glob("*.parquet"))]
     completed, ended_early = _sent_by_hosts(trials) if results.records_bucket() is not None else ({}, {})

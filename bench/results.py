@@ -33,6 +33,11 @@ class Results:
         return self.root / "campaign.toml"
 
     @property
+    def durability_proof_file(self) -> Path:
+        """What durability proofs say of the campaign's systems and levels; there only if there were any when it began."""
+        return self.root / "durability_proof.json"
+
+    @property
     def report_dir(self) -> Path:
         return self.root / "report"
 
@@ -94,8 +99,10 @@ class Results:
         vetting: Mapping[str, Mapping[str, Any]],
         campaign_file: Path,
         sources: Iterable[str] = (),
+        durability_proof: Mapping[str, Any] | None = None,
     ) -> None:
-        """Makes the folder: campaign file, `sources` from beside it, vetting, manifest, before the first trial.
+        """Makes the folder before the first trial: campaign file, `sources` from beside it, vetting, what proofs say of the
+        levels, manifest.
 
         Raises InvalidInput if it exists.
         """
@@ -108,6 +115,8 @@ class Results:
             shutil.copyfile(campaign_file.with_name(name), aside.root / name)
         for host, document in vetting.items():
             write_json(aside.root / "vetting" / f"{host}.json", document)
+        if durability_proof is not None:
+            write_json(aside.durability_proof_file, durability_proof)
         write_json(aside.manifest_file, manifest)
         aside.root.rename(self.root)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.campaign import Campaign, TrialSpec, order_of
-from bench.checkout import CHECKOUT, SCRATCH
+from bench.checkout import CHECKOUT, PROOFS, SCRATCH
 from bench.choice import WHOLE, Choice
 from bench.cross_check import cross_check_document, with_native_trials
 from bench.load.collect import Collector, Fetch, Upload
@@ -19,6 +19,7 @@ from bench.load.floor import measure_floor
 from bench.manifest import Origin, manifest_of, origin_of
 from bench.profile import Check, Profile, checks_for, load_profile
 from bench.progress import Reporter, Step
+from bench.proof.document import proof_for
 from bench.results import Results
 from bench.space import check_space
 from bench.system_settings import changed_promises, differences, durability_table, profile_caveats, profile_of
@@ -122,9 +123,7 @@ def run_campaign(
         equipped = equip(prepared, hosts, store, reporter)
         prepared, found, pythons = equipped.prepared, equipped.facts, equipped.pythons
         boot_ids = {name: each.boot_id for name, each in found.items()}
-        software = {
-            name: {"version": store.version(name), "sha256": store.digest(name)} for name in prepared.campaign.systems
-        }
+        software = software_of(prepared.campaign, store)
         if results.manifest_file.exists():
             _refuse_unlike(results, prepared, inventory, software)
             reporter.skip(1)
@@ -156,7 +155,9 @@ def run_campaign(
                 repeat=repeat,
                 cross_check=cross_check_document(prepared.trials, store) if prepared.campaign.cross_check else None,
             )
-            results.begin(document, vetting.documents, prepared.campaign_file, prepared.campaign.sources)
+            proof = proof_for(results.root.parent / PROOFS.name, prepared.campaign, prepared.trials, software)
+            sources = prepared.campaign.sources
+            results.begin(document, vetting.documents, prepared.campaign_file, sources, proof)
         collector = _collector(inventory, results, pythons, reporter)
         bench = Bench(inventory, hosts, store, pythons, boot_ids, prepared.profile, collector)
         _run_trials(prepared, bench, results, reporter)
@@ -183,6 +184,11 @@ def promises_of(prepared: Prepared) -> dict[str, Any]:
             "systems": {name: own.to_json() for name, own in profiles.items()},
         },
     }
+
+
+def software_of(campaign: Campaign, store: Store) -> dict[str, dict[str, str]]:
+    """Which software the campaign's systems are."""
+    return {name: {"version": store.version(name), "sha256": store.digest(name)} for name in campaign.systems}
 
 
 def memory_per_broker(brokers: Sequence[Host], found: Mapping[str, facts.Facts]) -> int | None:

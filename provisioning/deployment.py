@@ -115,6 +115,7 @@ class Deployment(Protocol):
 
     system: str
     version: str
+    storing_daemon: str  # the name of the process that puts messages on a broker host's disk
 
     def install(self) -> None:
         """Puts the software on every broker and metadata host where it is missing."""

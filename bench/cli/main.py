@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import aws, campaign, detached, doctor, hosts, money, plan, status, sweep, testbed
+from bench.cli import aws, campaign, detached, doctor, hosts, money, plan, prove, status, sweep, testbed
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -33,6 +33,7 @@ for command in (
     testbed.down,
     hosts.prepare,
     testbed.vet,
+    prove.prove_durability,
     plan.plan,
     campaign.run,
     campaign.resume,

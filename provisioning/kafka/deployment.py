@@ -35,6 +35,7 @@ class KafkaDeployment:
     """Kafka with KRaft: controllers on the metadata hosts, or combined with the brokers; see `Deployment` for the verbs."""
 
     system = "kafka"
+    storing_daemon = "broker"
 
     def __init__(self, hosts: Sequence[Host], store: SoftwareStore) -> None:
         self.version = store.version(self.system)

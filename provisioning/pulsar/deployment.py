@@ -34,6 +34,7 @@ class PulsarDeployment:
     """Pulsar with its bookies and ZooKeeper; see `Deployment` for the verbs."""
 
     system = "pulsar"
+    storing_daemon = "bookie"
 
     def __init__(self, hosts: Sequence[Host], store: SoftwareStore) -> None:
         self.version = store.version(self.system)

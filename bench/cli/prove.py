@@ -1,0 +1,150 @@
+"""`samebox prove-durability`: is a durability level what it says? It traces real brokers and prints the verdicts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bench.campaign import Campaign, empty_cells
+from bench.checkout import PROOFS
+from bench.cli.campaign import reporter_of
+from bench.cli.detached import refuse_if_taken
+from bench.cli.options import (
+    Target,
+    console,
+    inventory_option,
+    json_option,
+    plain_option,
+    shown,
+    software_option,
+    stack_option,
+    target_of,
+)
+from bench.progress import Reporter
+from bench.proof.document import PROOF_FILE, new_folder, proof_document
+from bench.proof.plan import proof_campaign, refuse_nothing_to_prove
+from bench.proof.prove import prove_level, steps_of
+from bench.results import write_json
+from bench.runner import SOFTWARE_STEP, Prepared, equip, prepare, software_of
+from provisioning.inventory import Inventory
+from provisioning.local.lock import exclusive
+from provisioning.software.maven import user_cache
+from provisioning.software.store import Store
+from provisioning.ssh import connected
+from provisioning.strace import require_strace
+
+MARKS = {"proven": "[green]proven[/]", "not shown": "[yellow]not shown[/]", "disproved": "[bold red]disproved[/]"}
+
+
+def _names(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    del context, parameter
+    return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+@click.command(name="prove-durability")
+@click.option("--systems", default="", callback=_names, metavar="LIST", help="Systems, with commas; all without it.")
+@click.option(
+    "--durability", "levels", default="", callback=_names, metavar="LIST", help="Levels, with commas; all without it."
+)
+@click.option(
+    "--messages", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Messages for each level."
+)
+@inventory_option
+@stack_option
+@software_option
+@plain_option
+@json_option
+def prove_durability(
+    systems: tuple[str, ...],
+    levels: tuple[str, ...],
+    messages: int,
+    inventory_file: Path | None,
+    stack_name: str | None,
+    tarballs: Mapping[str, Path],
+    plain: bool,
+    as_json: bool,
+) -> int:
+    """Prove each durability level on a testbed that is up: what was synced, on how many nodes, when a message was acknowledged?
+
+    Exits 2 if a level is disproved or could not be shown.
+    """
+    campaign = proof_campaign(systems, levels, messages)
+    target = target_of(inventory_file, stack_name)
+    with exclusive(target.state):
+        inventory = target.inventory()
+        prepared = prepare(campaign, Path("samebox prove-durability"), inventory.testbed.kind)
+        refuse_nothing_to_prove(prepared.trials, empty_cells(campaign))
+        refuse_if_taken(inventory, target.typed)
+        steps = [SOFTWARE_STEP, *(step for spec in prepared.trials for step in steps_of(spec))]
+        with reporter_of(plain, steps) as reporter:
+            folder, document = _prove(prepared, campaign, inventory, messages, reporter, tarballs)
+    if as_json:
+        click.echo(json.dumps(document, indent=1))
+    else:
+        _print(document)
+    _conclude(document, folder, target)
+    return 0 if all(cell["verdict"] == "proven" for cell in document["cells"]) else 2
+
+
+def _prove(
+    prepared: Prepared,
+    campaign: Campaign,
+    inventory: Inventory,
+    messages: int,
+    reporter: Reporter,
+    tarballs: Mapping[str, Path],
+) -> tuple[Path, dict[str, Any]]:
+    """Every level in turn; the document is written anew after each, so that what was proven outlives an interruption."""
+    began_ns = time.time_ns()
+    with connected(inventory) as hosts:
+        require_strace([host for host in hosts if host.record.role == "broker"])
+        store = Store(user_cache(), tarballs=tarballs, notice=reporter.detail)
+        equipped = equip(prepared, hosts, store, reporter)
+        folder = new_folder(PROOFS, datetime.fromtimestamp(began_ns / 1e9, UTC))
+        cells: list[dict[str, Any]] = []
+        document: dict[str, Any] = {}
+        for spec in prepared.trials:
+            evidence = folder / f"{spec.system}-l{spec.durability}"
+            cells.append(prove_level(spec, messages, equipped, hosts, store, reporter, evidence))
+            document = proof_document(
+                cells,
+                empty_cells(campaign),
+                inventory=inventory,
+                software=software_of(campaign, store),
+                samebox_version=metadata.version("samebox"),
+                created_ns=began_ns,
+            )
+            write_json(folder / PROOF_FILE, document)
+    return folder, document
+
+
+def _print(document: Mapping[str, Any]) -> None:
+    table = Table("system", "level", "promise", "verdict", "why", box=None, header_style="bold")
+    for cell in document["cells"]:
+        level = cell["durability"]
+        promise = f"{level['replication']} / {level['local']}{', bypass' if level['bypass'] else ''}"
+        table.add_row(
+            cell["system"], level["name"], promise, MARKS[cell["verdict"]], cell["sentence"].replace("[", r"\[")
+        )
+    for cell in document["empty"]:
+        table.add_row(cell["system"], cell["durability"], "", "-", cell["reason"])
+    Console(highlight=False).print(table)
+
+
+def _conclude(document: Mapping[str, Any], folder: Path, target: Target) -> None:
+    console.print(f"Evidence, with the traces: {shown(folder)}", markup=False)
+    unsure: Sequence[Mapping[str, Any]] = [cell for cell in document["cells"] if cell["verdict"] == "not shown"]
+    if unsure:
+        systems = ",".join(dict.fromkeys(cell["system"] for cell in unsure))
+        levels = ",".join(dict.fromkeys(cell["durability"]["name"] for cell in unsure))
+        again = f"samebox prove-durability --systems {systems} --durability {levels}{target.typed}"
+        console.print(f"What was not shown, once more: {again}", markup=False)

@@ -1,0 +1,78 @@
+"""What a durability proof deploys and sends, as a campaign of one small workload: systems, levels and refusals are a campaign's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bench.campaign import CAMPAIGN_SCHEMA, Campaign, EmptyCell, TrialSpec
+from bench.systems import SYSTEMS
+from bench.workload import Workload
+from provisioning.deployment import DURABILITY
+from provisioning.errors import InvalidInput
+from provisioning.settings import Settings
+
+MESSAGE_BYTES = 1024
+WORKLOAD = "one-by-one"
+
+
+def levels_to_prove() -> tuple[str, ...]:
+    """Every durability that some system has and that promises anything."""
+    return tuple(
+        name
+        for name, durability in DURABILITY.items()
+        if durability.replication != "none" and any(name in system.durability for system in SYSTEMS.values())
+    )
+
+
+def proof_campaign(
+    systems: Sequence[str], levels: Sequence[str], messages: int, settings: Mapping[str, Settings] | None = None
+) -> Campaign:
+    """The campaign: one partition, so that one file of a node has all messages; one in flight, alone in its batch.
+
+    No systems or levels means all. `settings` are as a campaign's. Raises InvalidInput naming option and valid choices.
+    """
+    _refuse_unknown("--systems", systems, tuple(SYSTEMS))
+    _refuse_unknown("--durability", levels, levels_to_prove())
+    workload = Workload(
+        name=WORKLOAD,
+        rate_per_s=100_000_000,
+        expected_rate_per_s=messages,
+        message_bytes=MESSAGE_BYTES,
+        measure_s=1,
+        warmup_s=0,
+        pacing="closed-loop",
+        partitions=1,
+        consumers=0,
+        batching=False,
+        batch_delay_ms=0,
+        in_flight=1,
+    )
+    return Campaign(
+        schema=CAMPAIGN_SCHEMA,
+        name="durability-proof",
+        question="Is a durability level what it says?",
+        seed=0,
+        systems=tuple(systems or SYSTEMS),
+        blocks=1,
+        durability=tuple(levels or levels_to_prove()),
+        workloads=(workload,),
+        order="fixed",
+        settings=settings or {},
+    )
+
+
+def refuse_nothing_to_prove(trials: Sequence[TrialSpec], empty: Sequence[EmptyCell]) -> None:
+    """Raises InvalidInput if no system has any of the levels."""
+    if not trials:
+        raise InvalidInput(
+            "nothing to prove: " + "; ".join(f"{cell.system}, level {cell.durability}: {cell.reason}" for cell in empty)
+        )
+
+
+def _refuse_unknown(option: str, names: Sequence[str], valid: Sequence[str]) -> None:
+    for name in names:
+        if name not in valid:
+            note = " promises nothing." if name in DURABILITY and option == "--durability" else " is unknown."
+            raise InvalidInput(f"{option}: {name!r}{note} Valid choices: {', '.join(valid)}.")
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        raise InvalidInput(f"{option}: {name} is listed twice.")

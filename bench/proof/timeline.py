@@ -1,0 +1,102 @@
+"""What one node did with each message, read from its strace: arrived, written to a file, that file synced. It judges nothing.
+
+A sync counts for a message only if it is of a file that the message was written to, began after that write had returned, and
+succeeded. The number of syncs alone says nothing: with group commit one serves many messages, and files are synced for others' sake.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from bench.proof.marked import sequences_in
+from provisioning.strace_output import Call
+
+READS = ("read", "readv", "recvfrom", "recvmsg")
+WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")
+# msync and sync_file_range are not among them: the first is of mapped indexes, the second promises nothing.
+SYNCS = ("fsync", "fdatasync")
+CALLS = (*READS, *WRITES, *SYNCS)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """When a node first had a message in memory (read from a socket), in a file, and in a file that was then synced; ns."""
+
+    arrived_ns: int | None = None
+    written_ns: int | None = None
+    synced_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class NodeTimeline:
+    """One node: what became of each message that it saw, the files that messages were written to, all its syncs."""
+
+    host: str
+    messages: Mapping[int, Kept]
+    files: tuple[str, ...]
+    syncs: int
+
+    def of(self, sequence: int) -> Kept:
+        """What became of one message here."""
+        return self.messages.get(sequence, Kept())
+
+
+@dataclass
+class _Seen:
+    arrived: dict[int, int] = field(default_factory=dict)
+    writes: dict[int, list[tuple[str, int]]] = field(default_factory=lambda: defaultdict(list))
+    syncs: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+
+
+def timeline_of(host: str, calls: Iterable[Call], run: str) -> NodeTimeline:
+    """The timeline of a node's calls, in any order."""
+    seen = _Seen()
+    for call in calls:
+        _note(seen, call, run)
+    syncs = {path: _earliest_end_from(starts_and_ends) for path, starts_and_ends in seen.syncs.items()}
+    messages = {}
+    for sequence in seen.arrived.keys() | seen.writes.keys():
+        writes = seen.writes.get(sequence, [])
+        ends = [_synced(syncs.get(path), written_ns) for path, written_ns in writes]
+        messages[sequence] = Kept(
+            seen.arrived.get(sequence),
+            min((written_ns for _, written_ns in writes), default=None),
+            min((end for end in ends if end is not None), default=None),
+        )
+    files = sorted({path for writes in seen.writes.values() for path, _ in writes})
+    return NodeTimeline(host, messages, tuple(files), sum(len(each) for each in seen.syncs.values()))
+
+
+def _note(seen: _Seen, call: Call, run: str) -> None:
+    if call.path is None or call.returned < 0:
+        return
+    is_file = call.path.startswith("/")
+    if call.name in SYNCS:
+        seen.syncs[call.path].append((call.started_ns, call.ended_ns))
+    elif call.name in WRITES and is_file:
+        for sequence in sequences_in(call.arguments, run):
+            seen.writes[sequence].append((call.path, call.ended_ns))
+    elif call.name in READS and not is_file:
+        for sequence in sequences_in(call.arguments, run):
+            seen.arrived[sequence] = min(call.ended_ns, seen.arrived.get(sequence, call.ended_ns))
+
+
+def _earliest_end_from(syncs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Starts in order, and beside each the earliest end of all that start there or later."""
+    syncs = sorted(syncs)
+    ends: list[int] = []
+    for _, ended_ns in reversed(syncs):
+        ends.append(min(ended_ns, ends[-1]) if ends else ended_ns)
+    return [started_ns for started_ns, _ in syncs], ends[::-1]
+
+
+def _synced(syncs: tuple[list[int], list[int]] | None, written_ns: int) -> int | None:
+    """The earliest end of a sync that began after the write."""
+    if syncs is None:
+        return None
+    starts, ends = syncs
+    at = bisect_left(starts, written_ns)
+    return ends[at] if at < len(ends) else None
