@@ -102,13 +102,17 @@ class Trial:
 
 @dataclass(frozen=True)
 class Campaign:
-    """Everything in a results folder but the rows. `not_recorded`: planned trials that have no trial.json."""
+    """Everything in a results folder but the rows. `not_recorded`: planned trials that have no trial.json.
+
+    `durability_proof`: what proofs say of the systems' levels, an entry each; empty where there were none.
+    """
 
     results: str
     manifest: Mapping[str, Any]
     trials: tuple[Trial, ...]
     vetting: Mapping[str, Mapping[str, Any]]
     not_recorded: tuple[str, ...]
+    durability_proof: tuple[Mapping[str, Any], ...] = ()
 
     def block(self, number: int) -> tuple[Trial, ...]:
         """The trials of one block, in the order they ran."""
@@ -123,6 +127,7 @@ def read_campaign(storage: Storage, results: str) -> Campaign:
     whole = [name for name in folders if storage.exists(f"{results}/trials/{name}/trial.json")]
     trials = [Trial(name, _known(storage, f"{results}/trials/{name}/trial.json")) for name in whole]
     vetted = [entry.name for entry in storage.entries(f"{results}/vetting") if entry.name.endswith(".json")]
+    proof = f"{results}/durability_proof.json"
     planned = [str(entry["trial"]) for entry in manifest["order"]]
     return Campaign(
         results=results,
@@ -130,6 +135,7 @@ def read_campaign(storage: Storage, results: str) -> Campaign:
         trials=tuple(sorted(trials, key=lambda trial: (trial.block, trial.position, trial.name))),
         vetting={name.removesuffix(".json"): _known(storage, f"{results}/vetting/{name}") for name in vetted},
         not_recorded=tuple(name for name in planned if name not in whole),
+        durability_proof=tuple(_known(storage, proof)["cells"]) if storage.exists(proof) else (),
     )
 
 

@@ -63,6 +63,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "not_recorded": list(campaign.not_recorded),
         "differs": _differs(campaign.manifest.get("definition") or {}),
         "cross_checks": [asdict(found) for found in results.cross_checks],
+        "durability_proof": [dict(cell) for cell in campaign.durability_proof],
         "trials": [_trial(evidence, results) for evidence in results.trials],
         "checks": checks_document(results.checks),
         "vetting": {host: _verdicts(document) for host, document in campaign.vetting.items()},

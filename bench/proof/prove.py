@@ -1,39 +1,32 @@
 """Proves durability levels on a testbed: each system x level freshly deployed, its storing processes traced, messages sent one by one.
 
-It observes and lets `judge` judge. No latency is taken from any of it: strace slows a broker by orders of magnitude.
+No latency is taken from any of it: strace slows a broker by orders of magnitude.
 """
 
 from __future__ import annotations
 
-import gzip
-import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from bench.campaign import TrialSpec
-from bench.checkout import SCRATCH
 from bench.clients.client import ClientSpec
 from bench.progress import Reporter, Step
 from bench.proof.judge import Judgement, judge
+from bench.proof.observe import MESSAGES_FILE, Observed, observe
 from bench.proof.sender import SenderJob
-from bench.proof.sending import Sent, sender_on
-from bench.proof.timeline import CALLS, NodeTimeline, timeline_of
 from bench.results import write_json
 from bench.runner import Equipped
 from bench.systems import SYSTEMS
 from bench.trial import TOPIC, plan_of
 from provisioning import daemons
-from provisioning.clocks import clock_bounds
 from provisioning.deployment import DURABILITY, Deployment
 from provisioning.errors import DeploymentError, HostUnreachable, SameboxError
-from provisioning.host import Host, on_all
+from provisioning.host import Host
 from provisioning.reset import reset
 from provisioning.software.store import Store
-from provisioning.strace import Traced, fetch, traced
-from provisioning.strace_output import completed_calls
 
 # Under strace a message may take seconds, a connection a minute.
 DELIVERY_TIMEOUT_S = 120.0
@@ -41,16 +34,6 @@ CONNECT_TIMEOUT_S = 180.0
 REPLICAS = 3  # of every topic, where there are so many brokers
 # Nobody needs what a system would still write: its data are thrown away.
 STOP_GRACE_S = 5.0
-
-
-@dataclass(frozen=True)
-class Observed:
-    """What was seen of one level: every message as its client saw it and as each node did."""
-
-    sent: tuple[Sent, ...]
-    nodes: tuple[NodeTimeline, ...]
-    clock_bound_ns: int
-    clock_method: str
 
 
 def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
@@ -70,85 +53,58 @@ def prove_level(
 ) -> dict[str, Any]:
     """Proves one level of one system; its evidence goes into `folder`. Returns the cell of proof.json.
 
-    1. reset the hosts, deploy the system at the level, one topic of one partition
-    2. connect the sender, attach strace to every process that stores messages, send, detach
-    3. bring the traces here, read what each node did with each message, judge
+    1. reset the hosts
+    2. deploy the system at the level, with one topic of one partition
+    3. connect the sender, attach strace to every process that stores messages, send, detach
+    4. bring the traces here, read what each node did with each message, judge
 
     A level that can't be deployed or observed is not shown, with the reason. Raises HostUnreachable: the testbed is gone.
     """
-    durability, campaign = DURABILITY[spec.durability], equipped.prepared.campaign
+    campaign = equipped.prepared.campaign
     deployment = SYSTEMS[spec.system].deployment(hosts, store)
-    titles = iter(steps_of(spec))
     cell = {
         "system": spec.system,
         "version": deployment.version,
-        "durability": asdict(durability),
+        "durability": asdict(DURABILITY[spec.durability]),
         "settings": SYSTEMS[spec.system].durability[spec.durability],
         "overrides": campaign.settings.get(spec.system, {}),
         "evidence_folder": folder.name,
     }
+    left = list(steps_of(spec))
+
+    def next_step() -> None:
+        reporter.step(left.pop(0).title)
+
     try:
-        reporter.step(next(titles).title)
+        next_step()
         reset(hosts, lambda: daemons.stop_everything(hosts, grace_s=STOP_GRACE_S))
-        reporter.step(next(titles).title)
+        next_step()
         deployment.install()
         deployment.configure(plan_of(spec, campaign, equipped.prepared.profile))
         deployment.start()
         deployment.create_topics()
-        observed = _observe(
-            deployment,
-            spec,
-            messages,
-            equipped.pythons,
-            hosts,
-            lambda: reporter.step(next(titles).title),
-            reporter.detail,
-            folder,
-        )
-        replicas = min(REPLICAS, len(observed.nodes))
-        judgement = judge(
-            durability, observed.sent, observed.nodes, clock_bound_ns=observed.clock_bound_ns, replicas=replicas
-        )
+        next_step()
+        client = next(host for host in hosts if host.record.role == "client")
+        job = SenderJob(_client_of(deployment, spec), messages, run=token_hex(4))
+        python, storing = equipped.pythons[client.name], _storing(deployment, hosts)
+        observed = observe(storing, client, python, job, folder, detail=reporter.detail, next_step=next_step)
     except HostUnreachable:
         raise
     except SameboxError as error:
-        reporter.skip(len(list(titles)))
+        reporter.skip(len(left))
         return {**cell, "verdict": "not shown", "sentence": f"{error} {error.next_step}".rstrip(), "evidence": None}
     finally:
         daemons.stop_everything(hosts, grace_s=STOP_GRACE_S)
-    write_json(folder / "messages.json", _messages(observed))
-    return {
-        **cell,
-        "verdict": judgement.verdict,
-        "sentence": judgement.sentence,
-        "evidence": _evidence(observed, judgement),
-    }
-
-
-def _observe(
-    deployment: Deployment,
-    spec: TrialSpec,
-    messages: int,
-    pythons: Mapping[str, str],
-    hosts: Sequence[Host],
-    next_step: Callable[[], None],
-    detail: Callable[[str], None],
-    folder: Path,
-) -> Observed:
-    client = next(host for host in hosts if host.record.role == "client")
-    run = token_hex(4)
-    job = SenderJob(_client_of(deployment, spec), messages, run)
-    next_step()
-    before = clock_bounds(hosts)
-    with sender_on(client, pythons[client.name], job) as sender:
-        processes = _storing(deployment, hosts)
-        with traced(processes, CALLS, f"{deployment.system}.strace") as outputs:
-            sent = sender.send(lambda settled: detail(f"{settled} of {messages} messages"))
-    after = clock_bounds(hosts)
-    worst = max((before[client.name], after[client.name]), key=lambda bound: bound.bound_ns)
-    next_step()
-    nodes = on_all("reading traces", [each.host for each in outputs], _reader(outputs, run, folder))
-    return Observed(sent, tuple(nodes.values()), worst.bound_ns, worst.method)
+    write_json(folder / MESSAGES_FILE, observed.messages())
+    judgement = judge(
+        DURABILITY[spec.durability],
+        observed.sent,
+        observed.nodes,
+        clock_bound_ns=observed.clock_bound_ns,
+        replicas=min(REPLICAS, len(observed.nodes)),
+    )
+    evidence = _evidence(observed, judgement)
+    return {**cell, "verdict": judgement.verdict, "sentence": judgement.sentence, "evidence": evidence}
 
 
 def _client_of(deployment: Deployment, spec: TrialSpec) -> ClientSpec:
@@ -180,32 +136,6 @@ def _storing(deployment: Deployment, hosts: Sequence[Host]) -> list[tuple[Host, 
     if not found:
         raise DeploymentError(f"{deployment.system}: no {deployment.storing_daemon} runs that could be traced.")
     return found
-
-
-def _reader(outputs: Sequence[Traced], run: str, folder: Path) -> Callable[[Host], NodeTimeline]:
-    by_host = {each.host.name: each for each in outputs}
-
-    def read(host: Host) -> NodeTimeline:
-        raw, kept = SCRATCH / f"{run}-{host.name}.strace", folder / f"{host.name}.strace.gz"
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            fetch(by_host[host.name], raw)
-            with raw.open("rb") as source, gzip.open(kept, "wb", compresslevel=6) as target:
-                shutil.copyfileobj(source, target)
-        finally:
-            raw.unlink(missing_ok=True)
-        with gzip.open(kept, "rt", errors="surrogateescape") as lines:
-            return timeline_of(host.name, completed_calls(lines), run)
-
-    return read
-
-
-def _messages(observed: Observed) -> list[dict[str, Any]]:
-    """Every message with its times, for whoever wants to judge for himself."""
-    return [
-        {**asdict(message), "nodes": {node.host: asdict(node.of(message.sequence)) for node in observed.nodes}}
-        for message in observed.sent
-    ]
 
 
 def _evidence(observed: Observed, judgement: Judgement) -> dict[str, Any]:
