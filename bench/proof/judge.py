@@ -52,7 +52,7 @@ class Judgement:
     @property
     def sentence(self) -> str:
         """Why, in short: the requirements that the verdict comes from."""
-        return " ".join(each.sentence for each in self.requirements if each.verdict == self.verdict)
+        return " ".join(each.sentence for each in self.requirements if each.verdict == self.verdict and each.sentence)
 
     def to_json(self) -> dict[str, Any]:
         """As proof.json carries it."""

@@ -1,0 +1,136 @@
+"""Which durability proofs speak for a campaign, and what `samebox prove-durability` refuses before anything starts."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.campaign import Campaign, order_of
+from bench.proof.document import PROOF_FILE, new_folder, proof_for
+from bench.proof.plan import levels_to_prove, proof_campaign, refuse_nothing_to_prove
+from bench.results import Results
+from bench.systems import SYSTEMS
+from provisioning.errors import InvalidInput
+
+SYSTEM = next(iter(SYSTEMS))
+LEVEL = next(iter(SYSTEMS[SYSTEM].durability))
+SOFTWARE = {SYSTEM: {"version": "1.2.3", "sha256": "ab"}}
+
+
+def cell(**changes: Any) -> dict[str, Any]:
+    """A cell of a proof."""
+    settings = SYSTEMS[SYSTEM].durability[LEVEL]
+    usual = {
+        "system": SYSTEM,
+        "durability": {"name": LEVEL},
+        "settings": settings,
+        "overrides": {},
+        "verdict": "proven",
+    }
+    return {**usual, **changes}
+
+
+def write_proof(proofs: Path, stamp: str, cells: list[dict[str, Any]], **changes: Any) -> None:
+    """A proof on disk."""
+    document = {"schema": 1, "created_ns": 7, "testbed": {"kind": "local"}, "software": SOFTWARE, "cells": cells}
+    (proofs / stamp).mkdir(parents=True)
+    (proofs / stamp / PROOF_FILE).write_text(json.dumps({**document, **changes}))
+
+
+def found(proofs: Path, campaign: Campaign | None = None) -> list[dict[str, Any]]:
+    """The cells that speak for a campaign of one system and level."""
+    campaign = campaign or proof_campaign([SYSTEM], [LEVEL], 10)
+    document = proof_for(proofs, campaign, order_of(campaign), SOFTWARE)
+    return [] if document is None else list(document["cells"])
+
+
+def test_the_newest_of_the_same_software_speaks(tmp_path: Path) -> None:
+    """With when and where it was made; another's level or system says nothing."""
+    write_proof(tmp_path, "20260101T000000Z", [cell(verdict="disproved")])
+    write_proof(tmp_path, "20260102T000000Z", [cell(), cell(durability={"name": "4-bypass"})])
+    (only,) = found(tmp_path)
+    assert (only["verdict"], only["created_ns"], only["testbed"]) == ("proven", 7, {"kind": "local"})
+
+
+@pytest.mark.parametrize(
+    ("cell_changes", "changes"),
+    [
+        ({}, {"software": {SYSTEM: {"version": "1.2.4", "sha256": "cd"}}}),
+        ({"settings": {"topic": {"flush": "9"}}}, {}),
+        ({"overrides": {"topic": {"flush": "9"}}}, {}),
+        ({}, {"schema": 2}),
+    ],
+)
+def test_another_software_or_other_settings_say_nothing(
+    tmp_path: Path, cell_changes: dict[str, Any], changes: dict[str, Any]
+) -> None:
+    """A level that was proven with something else isn't proven; nor is an unknown version read."""
+    write_proof(tmp_path, "20260101T000000Z", [cell(**cell_changes)], **changes)
+    assert found(tmp_path) == []
+
+
+def test_a_campaign_that_overrides_settings_isn_t_spoken_for(tmp_path: Path) -> None:
+    """Its own settings could undo the level."""
+    write_proof(tmp_path, "20260101T000000Z", [cell()])
+    assert found(tmp_path, proof_campaign([SYSTEM], [LEVEL], 10, {SYSTEM: {"topic": {"flush": "9"}}})) == []
+
+
+def test_no_proofs_and_broken_ones(tmp_path: Path) -> None:
+    """Nothing there, or half a file: no proof, and no error."""
+    assert found(tmp_path / "nowhere") == []
+    write_proof(tmp_path, "20260101T000000Z", [cell()])
+    (tmp_path / "20260101T000000Z" / PROOF_FILE).write_text("{")
+    assert found(tmp_path) == []
+
+
+def test_a_campaign_carries_what_speaks_for_it(tmp_path: Path) -> None:
+    """Written with the manifest; no file where there is no proof."""
+    campaign_file = tmp_path / "demo.toml"
+    campaign_file.write_text("schema = 1\n")
+    for name, proof in (("with", {"schema": 1, "cells": [cell()]}), ("without", None)):
+        results = Results(tmp_path / name)
+        results.begin({"schema": 1}, {}, campaign_file, proof)
+        assert results.durability_proof_file.exists() == (proof is not None)
+
+
+def test_folders_sort_by_time(tmp_path: Path) -> None:
+    """The time is UTC's, whatever the operator's zone."""
+    at = datetime(2026, 1, 2, 1, 0, tzinfo=timezone(timedelta(hours=2)))
+    assert new_folder(tmp_path, at).name == "20260101T230000Z"
+    assert new_folder(tmp_path, datetime(2026, 1, 2, tzinfo=UTC)).name == "20260102T000000Z"
+
+
+def test_everything_is_proven_unless_named() -> None:
+    """All systems, and all levels that promise anything."""
+    campaign = proof_campaign([], [], 200)
+    assert set(campaign.systems) == set(SYSTEMS)
+    assert campaign.durability == levels_to_prove()
+    assert "none" not in campaign.durability
+    (workload,) = campaign.workloads
+    assert (workload.in_flight, workload.partitions, workload.batching) == (1, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("systems", "levels", "said"),
+    [
+        (["redis"], [], "--systems: 'redis' is unknown. Valid choices: "),
+        ([], ["9"], "--durability: '9' is unknown. Valid choices: 1, 2"),
+        ([], ["none"], "--durability: 'none' promises nothing. Valid choices: 1, 2"),
+        ([SYSTEM, SYSTEM], [], f"--systems: {SYSTEM} is listed twice."),
+    ],
+)
+def test_what_is_refused(systems: list[str], levels: list[str], said: str) -> None:
+    """By option, with the valid choices."""
+    with pytest.raises(InvalidInput) as caught:
+        proof_campaign(systems, levels, 10)
+    assert said in str(caught.value)
+
+
+def test_a_level_that_nobody_has_is_refused() -> None:
+    """With each system's reason."""
+    with pytest.raises(InvalidInput, match="nothing to prove"):
+        refuse_nothing_to_prove([], [])
