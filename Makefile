@@ -17,18 +17,23 @@ SCRATCH := $(CURDIR)/.samebox/scratch
 IN_CLONE := mkdir -p $(SCRATCH) && TMPDIR=$(SCRATCH) SPARK_LOCAL_DIRS=$(SCRATCH) SPARK_LAUNCHER_OPTS=-XX:-UsePerfData \
 	SPARK_SUBMIT_OPTS="-XX:-UsePerfData -Djava.io.tmpdir=$(SCRATCH)"
 
+# proofs of durability trace processes; without strace, and without root to install it, their tests are skipped
+STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace; fi
+
 test: setup lint ## lint, types, unit tests, then integration with real sshd, brokers and Spark (not the long half of tests/truth, not test-infra)
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration"
+	$(STRACE)
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "integration and not truth and not infra"
 
 test-unit: setup ## the unit tests alone
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration"
 
 test-truth: setup ## do the records tell the truth? Real clusters frozen, killed, cut off, filled up; takes long
+	$(STRACE)
 	@$(IN_CLONE) .venv/bin/python -m pytest tests/truth
 
 test-infra: setup ## the Pulumi program with the real engine and AWS on this machine (the first time it builds pulumi: five minutes of CPU)
-	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs; fi # for instances that are hosts, which only root can have
+	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs strace:strace; fi # for instances that are hosts, which only root can have
 	@.venv/bin/python -m tests.infra.engine.engine
 	@$(IN_CLONE) .venv/bin/python -m pytest -m infra
 

@@ -88,6 +88,11 @@ def _caches() -> Finding:
     return Finding("page caches can be emptied", True, how)
 
 
+def _strace() -> Finding:
+    path = shutil.which("strace")
+    return Finding("strace", True, path or "not found: only `samebox prove-durability` needs it (apt-get install strace)")
+
+
 def _cache_dir() -> Finding:
     target = user_cache()
     parent = next(folder for folder in (target, *target.parents) if folder.exists())
@@ -104,6 +109,7 @@ LOOKS: tuple[Callable[[], Finding], ...] = (
     _java,
     _program("jcmd", "jcmd", "openjdk-17-jdk-headless"),
     _program("Maven", "mvn", "maven"),
+    _strace,
     _disk,
     _memory,
     _caches,

@@ -72,6 +72,13 @@ REQUIREMENTS = (
         dict.fromkeys(("amazon", "redhat", "debian"), ("tar",)),
         "software comes as an archive",
     ),
+    Requirement(
+        "strace",
+        "command -v strace",
+        dict.fromkeys(("amazon", "redhat", "debian"), ("strace",)),
+        "shows what a broker syncs before it acknowledges, for `samebox prove-durability`",
+        ("broker",),
+    ),
 )
 XFS = Requirement(
     "xfsprogs",

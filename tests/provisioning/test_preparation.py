@@ -135,6 +135,7 @@ def test_requirements_follow_role_disk_and_time_server() -> None:
     assert "Java 17 JDK" not in names("client")
     assert "Python 3.11" in names("client")
     assert "Python 3.11" not in names("broker")
+    assert ("strace" in names("broker"), "strace" in names("client")) == (True, False)
     assert ("xfsprogs" in names("broker", owned=True), "xfsprogs" in names("broker")) == (True, False)
     assert ("chrony" in names("client", server=SERVER), "chrony" in names("client")) == (True, False)
 
@@ -178,7 +179,7 @@ def test_what_is_missing_is_installed_from_the_release_of_the_image() -> None:
     host = scripted(
         "broker",
         {
-            questions("broker"): ["no\nyes\nyes\n", "yes\nyes\nyes\n"],
+            questions("broker"): ["no\nyes\nyes\nyes\n", "yes\nyes\nyes\nyes\n"],
             MANAGERS["amazon"].installed: [listing, listing + "java-17-amazon-corretto-devel.x86_64 17.0.9\n"],
             install: "",
         },
