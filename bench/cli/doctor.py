@@ -90,7 +90,9 @@ def _caches() -> Finding:
 
 def _strace() -> Finding:
     path = shutil.which("strace")
-    return Finding("strace", True, path or "not found: only `samebox prove-durability` needs it (apt-get install strace)")
+    return Finding(
+        "strace", True, path or "not found: only `samebox prove-durability` needs it (apt-get install strace)"
+    )
 
 
 def _cache_dir() -> Finding:

@@ -39,6 +39,13 @@ DEAD_WORKER = {
 SHAPE = Shape(subscriptions=2)
 SCALE = {"name": "local", "rules": ["offered rate x 0.01, not below 100 msg/s", "partitions x 0.1, not below 100"]}
 DEFINITION = {"differs": ["Today's systems."], "experiments": [{"id": "X-1", "differs": ["A search, no maximum."]}]}
+PROVEN: dict[str, Any] = {
+    "system": "kafka", "durability": {"name": "1", "replication": "sync", "local": "sync", "bypass": False}, "verdict": "proven",
+    "sentence": "120 of 120 messages were synced to disk on at least 2 nodes before their acknowledgement came.",
+    "evidence": {"messages": 120, "arrived": [0, 0, 0, 120], "written": [0, 0, 0, 120], "synced": [0, 0, 7, 113]},
+    "created_ns": 1_700_000_000_000_000_000, "testbed": {"kind": "local", "name": "local"},
+}  # fmt: skip
+NOT_OBSERVED = {**PROVEN, "system": "pulsar", "verdict": "not shown", "sentence": "bookie died", "evidence": None}
 PLANS = [
     Plan("b01-1-pulsar-l1-steady", 1, 1, "pulsar", 6.0),
     Plan(FAULTY, 1, 2, "kafka", 3.0, lost=((0, 1200), (1, 900)), repeated=((0, 505), (1, 1505), (1, 3)), swapped=((0, 702),)),
@@ -59,6 +66,7 @@ def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder with a report made by spark-submit from a zip of the package, started somewhere else."""
     work = tmp_path_factory.mktemp("submitted")
     results = write_results(work / "results", PLANS, SHAPE, scale=SCALE, representative=True, definition=DEFINITION)
+    (results / "durability_proof.json").write_text(json.dumps({"schema": 1, "cells": [PROVEN, NOT_OBSERVED]}))
     with zipfile.ZipFile(work / "analysis.zip", "w") as archive:
         for file in (ROOT / "analysis").rglob("*"):
             if file.is_file() and "__pycache__" not in file.parts:
@@ -96,6 +104,17 @@ def test_the_report_is_whole(submitted: Path) -> None:
         [f"percentiles-steady-l1-{m}-latency" for m in ("response", "publish", "end-to-end")]
         + [f"time-{plan.name}" for plan in PLANS if plan.name != NEVER]
     )
+
+
+@pytest.mark.integration
+def test_the_durability_proof_is_shown(submitted: Path) -> None:
+    """Its verdicts with their evidence, also where nothing could be observed."""
+    report = json.loads((submitted / "report" / "report.json").read_text())
+    assert report["durability_proof"] == [PROVEN, NOT_OBSERVED]
+    page = (submitted / "report" / "index.html").read_text()
+    assert '<td class="nowrap">0, 0, 7, 113</td>' in page
+    assert PROVEN["sentence"] in page
+    assert "bookie died" in page
 
 
 @pytest.mark.integration
