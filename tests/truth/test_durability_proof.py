@@ -25,6 +25,7 @@ from tests.strace import needs_strace
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600), needs_strace]
 MESSAGES = 120
 Proof = Callable[[str, str, Mapping[str, Settings]], dict[str, Any]]
+# the first is part of `make test`, the others of its long half
 LEVELS = [(system, level) for system in SYSTEMS for level in levels_to_prove() if level in SYSTEMS[system].durability]
 # settings that take a level's sync away, while the level is claimed all the same
 NO_SYNC: dict[str, Settings] = {
@@ -47,14 +48,9 @@ def proof(hosts: dict[str, SshHost], tmp_path: Path) -> Proof:
     return of
 
 
-def within_make_test(system: str, level: str) -> bool:
-    """One of the two long halves' tests is part of `make test`."""
-    return (system, level) == LEVELS[0]
-
-
 @pytest.mark.parametrize(
     ("system", "level"),
-    [pytest.param(*each, marks=[] if within_make_test(*each) else pytest.mark.truth) for each in LEVELS],
+    [LEVELS[0], *(pytest.param(*each, marks=pytest.mark.truth) for each in LEVELS[1:])],
 )
 def test_every_level_is_what_it_says(proof: Proof, tmp_path: Path, system: str, level: str) -> None:
     """Proven by every message, each seen on the nodes that it had to be on."""
