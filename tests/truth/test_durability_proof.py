@@ -15,7 +15,7 @@ from bench.proof.plan import levels_to_prove, proof_campaign
 from bench.proof.prove import prove_level
 from bench.runner import equip, prepare
 from bench.systems import SYSTEMS
-from provisioning.kafka.durability import NEVER_FLUSH
+from provisioning.kafka.durability import UNFLUSHED
 from provisioning.settings import Settings
 from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
@@ -29,7 +29,7 @@ Proof = Callable[[str, str, Mapping[str, Settings]], dict[str, Any]]
 LEVELS = [(system, level) for system in SYSTEMS for level in levels_to_prove() if level in SYSTEMS[system].durability]
 # settings that take a level's sync away, while the level is claimed all the same
 NO_SYNC: dict[str, Settings] = {
-    "kafka": {"topic": {"flush.messages": NEVER_FLUSH}},
+    "kafka": {"topic": UNFLUSHED},
     "pulsar": {"bookie": {"journalSyncData": "false"}},
 }
 
@@ -39,7 +39,7 @@ def proof(hosts: dict[str, SshHost], tmp_path: Path) -> Proof:
     """Proves a level of a system, with settings over it: the cell of proof.json."""
 
     def of(system: str, level: str, settings: Mapping[str, Settings]) -> dict[str, Any]:
-        campaign = proof_campaign([system], [level], MESSAGES, settings)
+        campaign = proof_campaign([system], [level], MESSAGES, settings=settings)
         everyone, store, reporter = tuple(hosts.values()), Store(user_cache()), PlainReporter(print)
         equipped = equip(prepare(campaign, tmp_path, "local"), everyone, store, reporter)
         (spec,) = order_of(campaign)
