@@ -151,7 +151,7 @@ def run_campaign(
                 repeat=repeat,
                 cross_check=cross_check_document(prepared.trials, store) if prepared.campaign.cross_check else None,
             )
-            proof = proof_for(results.root.parent / PROOFS.name, prepared.campaign, prepared.trials, software)
+            proof = proof_for(results.root.parent / PROOFS.name, promises.manifest["durability_table"], software)
             sources = prepared.campaign.sources
             results.begin(document, vetting.documents, prepared.campaign_file, sources=sources, durability_proof=proof)
         collector = _collector(inventory, results, pythons, reporter)

@@ -33,6 +33,7 @@ for command in (
     testbed.down,
     hosts.prepare,
     testbed.vet,
+    prove.prove_durability,
     plan.plan,
     prove.prove_durability,
     campaign.run,

@@ -41,6 +41,7 @@ from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
 from provisioning.ssh import connected
 from provisioning.strace import require_strace
+from provisioning.system_profile import VENDOR_DEFAULT
 
 MARKS = {"proven": "[green]proven[/]", "not shown": "[yellow]not shown[/]", "disproved": "[bold red]disproved[/]"}
 
@@ -58,6 +59,13 @@ def _names(context: click.Context, parameter: click.Parameter, value: str) -> tu
 @click.option(
     "--messages", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Messages for each level."
 )
+@click.option(
+    "--system-profile",
+    default=VENDOR_DEFAULT,
+    show_default=True,
+    metavar="NAME",
+    help="As a campaign's system_profile.",
+)
 @inventory_option
 @stack_option
 @software_option
@@ -67,6 +75,7 @@ def prove_durability(
     systems: tuple[str, ...],
     levels: tuple[str, ...],
     messages: int,
+    system_profile: str,
     inventory_file: Path | None,
     stack_name: str | None,
     tarballs: Mapping[str, Path],
@@ -77,7 +86,7 @@ def prove_durability(
 
     Exits 2 if a level is disproved or could not be shown.
     """
-    campaign = proof_campaign(systems, levels, messages)
+    campaign = proof_campaign(systems, levels, messages, system_profile=system_profile)
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
         inventory = target.inventory()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.campaign import Campaign, EmptyCell, TrialSpec
-from bench.systems import SYSTEMS
+from bench.campaign import EmptyCell
 from provisioning.document import read_document
 from provisioning.errors import InvalidInput
 from provisioning.inventory import Inventory
+from provisioning.settings import Settings
 
 PROOF_SCHEMA = 1
 PROOF_FILE = "proof.json"
@@ -47,32 +46,28 @@ def proof_document(
 
 
 def proof_for(
-    proofs: Path, campaign: Campaign, trials: Sequence[TrialSpec], software: Mapping[str, Mapping[str, str]]
+    proofs: Path, levels: Mapping[str, Mapping[str, Settings]], software: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Any] | None:
-    """What proofs say of a campaign's systems and levels: the newest of the same software with the same settings for each.
+    """What proofs say of a campaign's levels (its manifest's durability table: system -> name -> component -> key -> value).
 
-    None if there is nothing. A proof that can't be read, or of another version, says nothing.
+    For each the newest of the same software in which the level came to the same settings. None if there is nothing. A proof
+    that can't be read, or of another version, says nothing.
     """
     found = []
     newest_first = [
         document for file in sorted(proofs.glob(f"*/{PROOF_FILE}"), reverse=True) if (document := _read(file))
     ]
-    for system, level in dict.fromkeys((trial.system, trial.durability) for trial in trials):
-        wanted = {"settings": SYSTEMS[system].durability[level], "overrides": campaign.settings.get(system, {})}
+    for system, level in [(system, level) for system, own in levels.items() for level in own]:
         cells = (
             {**cell, "created_ns": document["created_ns"], "testbed": document["testbed"]}
             for document in newest_first
             for cell in document["cells"]
             if (cell["system"], cell["durability"]["name"]) == (system, level)
             and document["software"].get(system) == software.get(system)
-            and all(cell[key] == _as_json(value) for key, value in wanted.items())
+            and cell["settings"] == levels[system][level]
         )
         found += [cell for cell in [next(cells, None)] if cell is not None]
     return {"schema": PROOF_SCHEMA, "cells": found} if found else None
-
-
-def _as_json(value: Any) -> Any:
-    return json.loads(json.dumps(value))
 
 
 def _read(file: Path) -> dict[str, Any] | None:

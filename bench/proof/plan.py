@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bench.campaign import CAMPAIGN_SCHEMA, Campaign, EmptyCell, TrialSpec
+from bench.system_settings import all_profiles
 from bench.systems import SYSTEMS
 from bench.workload import Workload
 from provisioning.deployment import DURABILITY
 from provisioning.errors import InvalidInput
 from provisioning.settings import Settings
+from provisioning.system_profile import VENDOR_DEFAULT
 
 MESSAGE_BYTES = 1024
 WORKLOAD = "one-by-one"
@@ -25,7 +27,12 @@ def levels_to_prove() -> tuple[str, ...]:
 
 
 def proof_campaign(
-    systems: Sequence[str], levels: Sequence[str], messages: int, settings: Mapping[str, Settings] | None = None
+    systems: Sequence[str],
+    levels: Sequence[str],
+    messages: int,
+    *,
+    system_profile: str = VENDOR_DEFAULT,
+    settings: Mapping[str, Settings] | None = None,
 ) -> Campaign:
     """The campaign: one partition, so that one file of a node has all messages; one in flight, alone in its batch.
 
@@ -33,6 +40,7 @@ def proof_campaign(
     """
     _refuse_unknown("--systems", systems, tuple(SYSTEMS))
     _refuse_unknown("--durability", levels, levels_to_prove())
+    _refuse_unknown("--system-profile", [system_profile], all_profiles())
     workload = Workload(
         name=WORKLOAD,
         rate_per_s=100_000_000,
@@ -57,6 +65,7 @@ def proof_campaign(
         durability=tuple(levels or levels_to_prove()),
         workloads=(workload,),
         order="fixed",
+        system_profile=system_profile,
         settings=settings or {},
     )
 

@@ -18,7 +18,7 @@ from bench.proof.judge import Judgement, judge
 from bench.proof.observe import MESSAGES_FILE, Observed, observe
 from bench.proof.sender import SenderJob
 from bench.results import write_json
-from bench.runner import Equipped
+from bench.runner import Equipped, promises_of
 from bench.systems import SYSTEMS
 from bench.trial import TOPIC, plan_of
 from provisioning import daemons
@@ -66,8 +66,8 @@ def prove_level(
         "system": spec.system,
         "version": deployment.version,
         "durability": asdict(DURABILITY[spec.durability]),
-        "settings": SYSTEMS[spec.system].durability[spec.durability],
-        "overrides": campaign.settings.get(spec.system, {}),
+        "settings": promises_of(equipped.prepared).manifest["durability_table"][spec.system][spec.durability],
+        "system_profile": campaign.system_profile,
         "evidence_folder": folder.name,
     }
     left = list(steps_of(spec))
@@ -118,6 +118,7 @@ def _client_of(deployment: Deployment, spec: TrialSpec) -> ClientSpec:
         partitioning=workload.partitioning,
         batch_delay_ms=workload.batch_delay_ms,
         batch_bytes=workload.batch_bytes,
+        batching=workload.batching,
         in_flight=workload.in_flight,
         message_bytes=workload.message_bytes,
         delivery_timeout_s=DELIVERY_TIMEOUT_S,

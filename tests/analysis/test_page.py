@@ -41,7 +41,6 @@ def text() -> str:
         comparisons=[],
         cross_checks=[],
         answer=Answer((), "Nothing can be compared.", ()),
-        cross_checks=(),
     )
     page = render_page(report_document(results), [], [])
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page)))

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from bench.campaign import Campaign, order_of
 from bench.proof.document import PROOF_FILE, new_folder, proof_for
 from bench.proof.plan import levels_to_prove, proof_campaign, refuse_nothing_to_prove
 from bench.results import Results
+from bench.system_settings import durability_table
 from bench.systems import SYSTEMS
 from provisioning.errors import InvalidInput
+from provisioning.settings import Settings
 
 SYSTEM = next(iter(SYSTEMS))
 LEVEL = next(iter(SYSTEMS[SYSTEM].durability))
@@ -41,10 +42,10 @@ def write_proof(proofs: Path, stamp: str, cells: list[dict[str, Any]], **changes
     (proofs / stamp / PROOF_FILE).write_text(json.dumps({**document, **changes}))
 
 
-def found(proofs: Path, campaign: Campaign | None = None) -> list[dict[str, Any]]:
-    """The cells that speak for a campaign of one system and level."""
-    campaign = campaign or proof_campaign([SYSTEM], [LEVEL], 10)
-    document = proof_for(proofs, campaign, order_of(campaign), SOFTWARE)
+def found(proofs: Path, settings: Settings | None = None) -> list[dict[str, Any]]:
+    """The cells that speak for a campaign of one system and level, with settings of its own over it."""
+    levels = durability_table([(SYSTEM, LEVEL)], {SYSTEM: settings or {}})
+    document = proof_for(proofs, levels, SOFTWARE)
     return [] if document is None else list(document["cells"])
 
 
@@ -61,7 +62,6 @@ def test_the_newest_of_the_same_software_speaks(tmp_path: Path) -> None:
     [
         ({}, {"software": {SYSTEM: {"version": "1.2.4", "sha256": "cd"}}}),
         ({"settings": {"topic": {"flush": "9"}}}, {}),
-        ({"overrides": {"topic": {"flush": "9"}}}, {}),
         ({}, {"schema": 2}),
     ],
 )
@@ -73,10 +73,12 @@ def test_another_software_or_other_settings_say_nothing(
     assert found(tmp_path) == []
 
 
-def test_a_campaign_that_overrides_settings_isn_t_spoken_for(tmp_path: Path) -> None:
-    """Its own settings could undo the level."""
+def test_only_what_changes_the_level_counts(tmp_path: Path) -> None:
+    """A campaign's own setting of a key of the level makes it another one; any other setting doesn't."""
     write_proof(tmp_path, "20260101T000000Z", [cell()])
-    assert found(tmp_path, proof_campaign([SYSTEM], [LEVEL], 10, {SYSTEM: {"topic": {"flush": "9"}}})) == []
+    component, keys = next(iter(SYSTEMS[SYSTEM].durability[LEVEL].items()))
+    assert found(tmp_path, {component: {next(iter(keys)): "something else"}}) == []
+    assert len(found(tmp_path, {component: {"a.key.of.no.level": "1"}})) == 1
 
 
 def test_no_proofs_and_broken_ones(tmp_path: Path) -> None:
@@ -112,6 +114,12 @@ def test_everything_is_proven_unless_named() -> None:
     assert "none" not in campaign.durability
     (workload,) = campaign.workloads
     assert (workload.in_flight, workload.partitions, workload.batching) == (1, 1, False)
+
+
+def test_a_profile_that_there_isn_t_is_refused() -> None:
+    """With the ones there are."""
+    with pytest.raises(InvalidInput, match=r"--system-profile: 'sn2019' is unknown\. Valid choices: .*sn2020"):
+        proof_campaign([], [], 10, system_profile="sn2019")
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from bench.clients import fake
-from bench.clients.client import ClientError, ClientSpec
+from bench.clients.client import ClientError, ClientModule, ClientSpec
 from bench.clients.fake import Behaviour, FakeBroker
 from bench.proof.marked import marked_payload
 from bench.proof.sender import SenderJob, send_one_by_one, sender_job_of
@@ -32,7 +32,7 @@ def events_of(behaviour: Behaviour, *, messages: int = 5, begin: bool = True) ->
         def emit(name: str, fields: Mapping[str, Any]) -> None:
             said.append((name, dict(fields)))
 
-        send_one_by_one(job, fake, emit, lambda: begin)
+        send_one_by_one(job, cast(ClientModule, fake), emit, lambda: begin)
         assert not broker.pending
     return said
 

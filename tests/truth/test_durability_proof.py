@@ -39,7 +39,7 @@ def proof(hosts: dict[str, SshHost], tmp_path: Path) -> Proof:
     """Proves a level of a system, with settings over it: the cell of proof.json."""
 
     def of(system: str, level: str, settings: Mapping[str, Settings]) -> dict[str, Any]:
-        campaign = proof_campaign([system], [level], MESSAGES, settings)
+        campaign = proof_campaign([system], [level], MESSAGES, settings=settings)
         everyone, store, reporter = tuple(hosts.values()), Store(user_cache()), PlainReporter(print)
         equipped = equip(prepare(campaign, tmp_path, "local"), everyone, store, reporter)
         (spec,) = order_of(campaign)
