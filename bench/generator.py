@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from bench.campaign import TrialSpec
 from bench.load.abort import Abort
-from bench.load.driver import RECORDS, LoadResult, LoadSpec, run_load
+from bench.load.driver import RECORDS, LoadResult, LoadSpec, limits_for, run_load
 from bench.load.search import find_highest
 from bench.native.load import NativeTools
 from bench.systems import SYSTEMS
@@ -68,6 +68,7 @@ class Workers:
             topics=self.topics,
             probe_topic=self.probe_topic,
             seed=self.seed,
+            limits=limits_for(self.spec.workload),
         )
         observations: dict[str, Any] = {}
 

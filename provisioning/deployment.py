@@ -67,6 +67,10 @@ class Topic:
     partitions: int
 
 
+# How long a topic may take to be complete: beside a fixed time, several times what a partition took on two busy cores.
+TOPIC_LIMIT_S, PARTITION_LIMIT_S = 60.0, 0.05
+
+
 @dataclass(frozen=True)
 class Plan:
     """What is to run: the durability, the memory of each process (from the testbed's profile), the topics, which are alike.

@@ -27,7 +27,7 @@ from bench.workload import Workload
 from provisioning.errors import InvalidInput
 from provisioning.host import Host
 
-__all__ = ["RECORDS", "Limits", "LoadResult", "LoadSpec", "collect_records", "run_load"]
+__all__ = ["RECORDS", "Limits", "LoadResult", "LoadSpec", "collect_records", "limits_for", "run_load"]
 
 RECORDS = "load"  # where runs keep their records, below a client host's root
 _TICK_S = 0.25
@@ -46,6 +46,16 @@ class Limits:
     ending_s: float = 30.0
     delivery_timeout_s: float = 60.0
     connect_timeout_s: float = 60.0
+
+
+# What connecting to a partition may take: several times what it took on two busy cores.
+_CONNECT_PARTITION_S = 0.03
+
+
+def limits_for(workload: Workload) -> Limits:
+    """The usual limits, with time to connect to so many partitions."""
+    more_s = _CONNECT_PARTITION_S * workload.topics * workload.partitions
+    return Limits(ready_s=Limits.ready_s + more_s, connect_timeout_s=Limits.connect_timeout_s + more_s)
 
 
 @dataclass(frozen=True)

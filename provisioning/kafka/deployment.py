@@ -10,7 +10,7 @@ from shlex import quote
 
 from provisioning import daemons
 from provisioning.daemons import Daemon
-from provisioning.deployment import DaemonState, Endpoints, Plan, SoftwareStore, Topic
+from provisioning.deployment import PARTITION_LIMIT_S, TOPIC_LIMIT_S, DaemonState, Endpoints, Plan, SoftwareStore, Topic
 from provisioning.errors import DeploymentError, HostError
 from provisioning.evidence import fetch_evidence
 from provisioning.host import Host, on_all
@@ -26,7 +26,6 @@ FORMAT_TIMEOUT_S = 120.0
 START_LIMIT_S = 180.0  # generous: a death is noticed at once anyway
 TOOL_TIMEOUT_S = 120.0
 TOOLS_AT_ONCE = 2
-IN_SYNC_LIMIT_S = 60.0
 LIBS = "/libs"
 STOP_GRACE_S = 15.0
 
@@ -108,7 +107,8 @@ class KafkaDeployment:
     def _await_complete(self, topics: Sequence[Topic]) -> None:
         """Waits until every partition has all its replicas in sync."""
         names, expected = [topic.name for topic in topics], sum(topic.partitions for topic in topics)
-        deadline = time.monotonic() + IN_SYNC_LIMIT_S
+        limit_s = TOPIC_LIMIT_S + PARTITION_LIMIT_S * expected
+        deadline = time.monotonic() + limit_s
         while True:
             described = printed.partitions(self._tool(self._brokers()[0], "TopicCommand", "--describe"))
             found = [each for each in described if each.topic in names]
@@ -117,7 +117,7 @@ class KafkaDeployment:
                 return
             if time.monotonic() > deadline:
                 raise DeploymentError(
-                    f"kafka: {', '.join(names)} not complete after {IN_SYNC_LIMIT_S:g} s: {len(found)} of {expected} "
+                    f"kafka: {', '.join(names)} not complete after {limit_s:g} s: {len(found)} of {expected} "
                     f"partitions there, not in sync: {', '.join(f'{each.topic}-{each.number}' for each in behind) or 'none'}"
                 )
 

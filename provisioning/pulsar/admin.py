@@ -7,13 +7,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from provisioning.deployment import Topic
+from provisioning.deployment import PARTITION_LIMIT_S, TOPIC_LIMIT_S, Topic
 from provisioning.errors import DeploymentError
 from provisioning.host import Host
 from provisioning.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, NAMESPACE, WEB_PORT, Layout
 from provisioning.remote_http import HttpRequest, HttpResponse, http
 
-TOPIC_LIMIT_S = 60.0
 RETRY_S = 0.2
 PARALLEL = 4
 POLICY_KEYS = ("bookkeeperEnsemble", "bookkeeperWriteQuorum", "bookkeeperAckQuorum")
@@ -42,7 +41,8 @@ class Admin:
         """Makes the topic and has a broker load every partition and open its ledger. Raises DeploymentError."""
         path = f"/persistent/{NAMESPACE}/{topic.name}/partitions"
         self._exchange("PUT", path, str(topic.partitions), accepted=(204, 409))
-        deadline_s = self._monotonic_s() + TOPIC_LIMIT_S
+        limit_s = TOPIC_LIMIT_S + PARTITION_LIMIT_S * topic.partitions
+        deadline_s = self._monotonic_s() + limit_s
         while True:
             # The PUT only wrote metadata: asking a partition for its statistics is what loads it.
             answers = self._ask_partitions(topic, "internalStats")
@@ -53,7 +53,7 @@ class Admin:
                 seen = answers[behind[0]]
                 raise DeploymentError(
                     f"pulsar: {len(behind)} of {topic.partitions} partitions of {topic.name} are not loaded after "
-                    f"{TOPIC_LIMIT_S:g} s; partition {behind[0]} answers {seen.status} {seen.body[:300]}"
+                    f"{limit_s:g} s; partition {behind[0]} answers {seen.status} {seen.body[:300]}"
                 )
             time.sleep(RETRY_S)
 
