@@ -31,7 +31,7 @@ from bench.cli.options import (
 )
 from bench.progress import Reporter
 from bench.proof.document import PROOF_FILE, new_folder, proof_document
-from bench.proof.plan import proof_campaign, refuse_nothing_to_prove
+from bench.proof.plan import proof_campaign
 from bench.proof.prove import prove_level, steps_of
 from bench.results import write_json
 from bench.runner import SOFTWARE_STEP, Prepared, equip, prepare, software_of
@@ -91,7 +91,6 @@ def prove_durability(
     with exclusive(target.state):
         inventory = target.inventory()
         prepared = prepare(campaign, Path("samebox prove-durability"), inventory.testbed.kind)
-        refuse_nothing_to_prove(prepared.trials, empty_cells(campaign))
         refuse_if_taken(inventory, target.typed)
         steps = [SOFTWARE_STEP, *(step for spec in prepared.trials for step in steps_of(spec))]
         with reporter_of(plain, steps) as reporter:
