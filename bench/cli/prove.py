@@ -31,7 +31,7 @@ from bench.cli.options import (
 )
 from bench.progress import Reporter
 from bench.proof.document import PROOF_FILE, new_folder, proof_document
-from bench.proof.plan import proof_campaign, refuse_nothing_to_prove
+from bench.proof.plan import proof_campaign
 from bench.proof.prove import prove_level, steps_of
 from bench.results import write_json
 from bench.runner import SOFTWARE_STEP, Prepared, equip, prepare, software_of
@@ -91,7 +91,6 @@ def prove_durability(
     with exclusive(target.state):
         inventory = target.inventory()
         prepared = prepare(campaign, Path("samebox prove-durability"), inventory.testbed.kind)
-        refuse_nothing_to_prove(prepared.trials, empty_cells(campaign))
         refuse_if_taken(inventory, target.typed)
         steps = [SOFTWARE_STEP, *(step for spec in prepared.trials for step in steps_of(spec))]
         with reporter_of(plain, steps) as reporter:
@@ -137,16 +136,27 @@ def _prove(
 
 
 def _print(document: Mapping[str, Any]) -> None:
-    table = Table("system", "level", "promise", "verdict", "why", box=None, header_style="bold")
+    table = Table("system", "level", "promise", "verdict", "copies", "why", box=None, header_style="bold")
     for cell in document["cells"]:
         level = cell["durability"]
         promise = f"{level['replication']} / {level['local']}{', bypass' if level['bypass'] else ''}"
-        table.add_row(
-            cell["system"], level["name"], promise, MARKS[cell["verdict"]], cell["sentence"].replace("[", r"\[")
-        )
+        why = cell["sentence"].replace("[", r"\[")
+        table.add_row(cell["system"], level["name"], promise, MARKS[cell["verdict"]], _copies(cell), why)
     for cell in document["empty"]:
-        table.add_row(cell["system"], cell["durability"], "", "-", cell["reason"])
+        table.add_row(cell["system"], cell["durability"], "", "-", "", cell["reason"])
     Console(highlight=False).print(table)
+    click.echo(
+        "copies: how many messages so many nodes had when the acknowledgement came (in memory: the journal is bypassed)"
+    )
+
+
+def _copies(cell: Mapping[str, Any]) -> str:
+    """On how many nodes the messages were, a line each: in a file, or in memory where no file is meant to be written."""
+    if cell["evidence"] is None:
+        return ""
+    state = "arrived" if cell["durability"]["bypass"] else "written"
+    counts = enumerate(cell["evidence"][state])
+    return "\n".join(f"{nodes} node{'s' * (nodes != 1)}: {messages}" for nodes, messages in counts if messages)
 
 
 def _conclude(document: Mapping[str, Any], folder: Path, target: Target) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bench.campaign import CAMPAIGN_SCHEMA, Campaign, EmptyCell, TrialSpec
+from bench.campaign import CAMPAIGN_SCHEMA, Campaign, empty_cells, order_of
 from bench.system_settings import all_profiles
 from bench.systems import SYSTEMS
 from bench.workload import Workload
@@ -55,7 +55,7 @@ def proof_campaign(
         batch_delay_ms=0,
         in_flight=1,
     )
-    return Campaign(
+    campaign = Campaign(
         schema=CAMPAIGN_SCHEMA,
         name="durability-proof",
         question="Is a durability level what it says?",
@@ -68,14 +68,10 @@ def proof_campaign(
         system_profile=system_profile,
         settings=settings or {},
     )
-
-
-def refuse_nothing_to_prove(trials: Sequence[TrialSpec], empty: Sequence[EmptyCell]) -> None:
-    """Raises InvalidInput if no system has any of the levels."""
-    if not trials:
-        raise InvalidInput(
-            "nothing to prove: " + "; ".join(f"{cell.system}, level {cell.durability}: {cell.reason}" for cell in empty)
-        )
+    if not order_of(campaign):
+        reasons = "; ".join(f"{cell.system}, level {cell.durability}: {cell.reason}" for cell in empty_cells(campaign))
+        raise InvalidInput(f"nothing to prove: {reasons}.")
+    return campaign
 
 
 def _refuse_unknown(option: str, names: Sequence[str], valid: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.proof.document import PROOF_FILE, new_folder, proof_for
-from bench.proof.plan import levels_to_prove, proof_campaign, refuse_nothing_to_prove
+from bench.proof.plan import levels_to_prove, proof_campaign
 from bench.results import Results
 from bench.system_settings import durability_table
 from bench.systems import SYSTEMS
@@ -138,7 +138,8 @@ def test_what_is_refused(systems: list[str], levels: list[str], said: str) -> No
     assert said in str(caught.value)
 
 
-def test_a_level_that_nobody_has_is_refused() -> None:
-    """With each system's reason."""
-    with pytest.raises(InvalidInput, match="nothing to prove"):
-        refuse_nothing_to_prove([], [])
+def test_a_level_that_no_system_named_has_is_refused() -> None:
+    """With each system's reason, before anything is looked at."""
+    system, level = next((name, level) for name, each in SYSTEMS.items() for level in each.cannot if level != "none")
+    with pytest.raises(InvalidInput, match=f"nothing to prove: {system}, level {level}: "):
+        proof_campaign([system], [level], 10)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bench.proof.marked import marked_payload, marker, sequences_in
 from bench.proof.timeline import Kept, timeline_of
-from provisioning.strace_output import Call
+from provisioning.strace_output import Call, completed_calls
 
 RUN = "0a1b2c3d"
 LOG, OTHER, SOCKET = "/data/topic-0/0.log", "/data/checkpoint", "socket:[7]"
@@ -86,3 +88,37 @@ def test_a_payload_is_its_marker_over_and_over() -> None:
         marked_payload(RUN, 1_000_000, 1024)
     with pytest.raises(ValueError, match="no marker"):
         marked_payload(RUN, 1, 8)
+
+
+@pytest.mark.parametrize(
+    ("piece", "run", "file", "expected"),
+    [
+        (
+            "strace-kafka-broker.txt",
+            "48321536",
+            "/samebox/data-1/kafka/samebox-0/00000000000000000000.log",
+            {
+                50: (510_233_076_000, 510_236_459_000, 510_237_137_000),
+                51: (510_262_947_000, 510_265_670_000, 510_266_448_000),
+            },
+        ),
+        (
+            "strace-pulsar-bookie.txt",
+            "4891c442",
+            "/samebox/data-1/pulsar/journal/current/1a200514ee5.txn",
+            {
+                50: (678_117_202_000, 678_120_405_000, 678_128_024_000),
+                51: (678_128_117_000, 678_129_910_000, 678_131_337_000),
+            },
+        ),
+    ],
+)
+def test_recorded_from_real_brokers(piece: str, run: str, file: str, expected: dict[int, tuple[int, int, int]]) -> None:
+    """A follower that fetches, appends and syncs; a bookie whose journal and syncs have a thread each."""
+    lines = (Path(__file__).parent / "recorded" / piece).read_text().splitlines()
+    timeline = timeline_of("broker-2", completed_calls(lines), run)
+    since_ns = 1_795_301_000_000_000_000
+    assert {at: timeline.of(at) for at in expected} == {
+        at: Kept(*(since_ns + each for each in times)) for at, times in expected.items()
+    }
+    assert timeline.files == (file,)
