@@ -10,7 +10,7 @@ from analysis.checks import EXCLUDED, Check, validity_of
 from analysis.evidence import Evidence
 from analysis.metrics import Measurement
 
-# A native trial has no rows: these are the checks that don't need any, nor workers. Who calls its load late is unknown.
+# A native trial has no rows and no workers: these are the checks that need neither.
 CHECKS = ("settings", "cold-caches", "steal", "hosts-kept", "same-boot", "brokers-kept", "replicas")
 _SUFFIX = "-native"
 # our metric -> the tool's figure
@@ -22,7 +22,7 @@ _FIGURES: Mapping[str, str] = {
     "publish_latency_p99.9": "publish_p999_ms",
     "publish_latency_max": "publish_max_ms",
 }
-_PUBLISH_IN_MS = "publish_latency"
+_LATENCY = "publish_latency"
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _has_read(process: Mapping[str, Any]) -> bool:
 def _figures(values: Mapping[str, Measurement], printed: Mapping[str, Any], *, sound: bool) -> Iterator[Figure]:
     for metric, key in _FIGURES.items():
         ours, tools = values.get(metric), printed.get(key)
-        is_latency = metric.startswith(_PUBLISH_IN_MS)
+        is_latency = metric.startswith(_LATENCY)
         unit = "ms" if is_latency else "msg/s"
         if ours is None or tools is None or not sound or ours.value <= 0:
             yield Figure(metric, unit, ours.value if ours else None, tools, None, within_resolution=False)
