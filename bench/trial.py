@@ -66,7 +66,9 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
     partitions = spec.workload.topics * spec.workload.partitions
     estimates = {
         "reset": 3.0,
-        "start": SYSTEMS[spec.system].start_s + partitions * PARTITION_S,
+        "configure": 1.0,
+        "start": SYSTEMS[spec.system].start_s,
+        "topics": 2.0 + partitions * PARTITION_S,
         "settings": 4.0,
         "load": load_s(spec.workload) + (NATIVE_EXTRA_S if spec.generator == "native" else 0.0),
         "count": 2.0,
@@ -80,7 +82,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
     """Runs one trial into `folder` and returns its trial.json.
 
     1. reset: stop every system, wipe, trim, sync, drop the page caches, verify with canaries
-    2. start: configure from whole-file templates, start, wait until the cluster is complete, make the topic
+    2. configure, start, topics: whole files from templates; wait until the cluster is complete, then until the topics are
     3. settings: read back what the running processes say and note what differs from what was intended
     4. load: the trial's generator makes it (warm-up, measurement, draining); telemetry beside it
     5. count: the system's own counters and replicas (unless the load was aborted), processes, clocks, boot ids
@@ -111,8 +113,14 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
                     bench.hosts, lambda: daemons.stop_everything(bench.hosts), drop_caches=bench.drop_caches
                 )
                 log.observations["reset"] = cleaned.as_observation()
+            with log.step("configure"):
+                deployment.install()
+                intended = deployment.configure(plan_of(spec, campaign, bench.profile))
+                log.configured = True
             with log.step("start"):
-                intended = _start(deployment, spec, campaign, bench, log)
+                deployment.start()
+            with log.step("topics"):
+                deployment.create_topics()
             with log.step("settings"):
                 settings = _read_back(deployment, intended)
                 started = deployment.daemons()
@@ -151,15 +159,6 @@ def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:
         overrides=merged(own.settings, campaign.settings.get(spec.system, {})),
         daemon_niceness=profile.daemon_niceness,
     )
-
-
-def _start(deployment: Deployment, spec: TrialSpec, campaign: Campaign, bench: Bench, log: TrialLog) -> Settings:
-    deployment.install()
-    intended = deployment.configure(plan_of(spec, campaign, bench.profile))
-    log.configured = True
-    deployment.start()
-    deployment.create_topics()
-    return intended
 
 
 def _read_back(deployment: Deployment, intended: Settings) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def gap(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, float]
 
 
 def gaps_of(results: Results) -> dict[str, list[dict[str, float]]]:
-    """System -> what passed before each of its trials that follows one of its own."""
+    """System, or "one after another" -> what passed before each trial that has one before it."""
     documents = [
         json.loads((results.trial_dir(entry["trial"]) / "trial.json").read_text())
         for entry in results.manifest()["order"]
@@ -71,8 +71,9 @@ def gaps_of(results: Results) -> dict[str, list[dict[str, float]]]:
     ]
     found: dict[str, list[dict[str, float]]] = {}
     for before, after in itertools.pairwise(documents):
-        if before["system"] == after["system"] and before["phases"] and after["phases"]:
-            found.setdefault(after["system"], []).append(gap(before, after))
+        if before["phases"] and after["phases"]:
+            names = dict.fromkeys([after["system"], before["system"]])
+            found.setdefault(" after ".join(names), []).append(gap(before, after))
     return found
 
 
