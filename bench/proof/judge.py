@@ -18,6 +18,8 @@ Verdict = Literal["proven", "not shown", "disproved"]
 _WORST_LAST: tuple[Verdict, ...] = ("proven", "not shown", "disproved")
 # A level that doesn't wait for the disk: a sync that happens to fall between a write and its acknowledgement is no promise.
 HARDLY_ANY = 0.01
+# So many messages with a sync that may have been a timer's, and it can't be told from one that they waited for.
+TOO_MANY_TIMED = 0.1
 
 
 @dataclass(frozen=True)
@@ -80,16 +82,14 @@ def judge(
 
     arrived = by_ack(lambda kept: _earlier(kept.arrived_ns, kept.written_ns))
     written, synced = by_ack(lambda kept: kept.written_ns), by_ack(lambda kept: kept.synced_ns)
+    hardly_synced = _hardly_any("synced to disk", by_ack(lambda kept: kept.synced_untimed_ns), by_timer=synced)
     if durability.local == "sync":
         requirements = [_on_enough("synced to disk", synced, copies)]
     elif durability.bypass:
         hardly_written = _hardly_any("written to a file", written)
-        requirements = [_on_enough("in memory", arrived, copies), hardly_written, _hardly_any("synced to disk", synced)]
+        requirements = [_on_enough("in memory", arrived, copies), hardly_written, hardly_synced]
     else:
-        requirements = [
-            _on_enough("written to the page cache", written, copies),
-            _hardly_any("synced to disk", synced),
-        ]
+        requirements = [_on_enough("written to the page cache", written, copies), hardly_synced]
     requirements.append(_all_seen(len(sent), len(acknowledged), len(seen)))
     return Judgement(
         verdict=max((each.verdict for each in requirements), key=_WORST_LAST.index),
@@ -126,16 +126,19 @@ def _on_enough(state: str, messages: Sequence[_Nodes], copies: int) -> Requireme
     return Requirement(f"{state} {where}", verdict, share, sentence)
 
 
-def _hardly_any(state: str, messages: Sequence[_Nodes]) -> Requirement:
-    """Hardly any message in that state on any node."""
+def _hardly_any(state: str, messages: Sequence[_Nodes], by_timer: Sequence[_Nodes] = ()) -> Requirement:
+    """Hardly any message in that state on any node. `by_timer`: the same messages, with what a timer may have done."""
     certainly, possibly = sum(each.certainly > 0 for each in messages), sum(each.possibly > 0 for each in messages)
+    timed = sum(each.possibly > 0 for each in by_timer) - possibly if by_timer else 0
     share = possibly / len(messages) if messages else 0.0
     verdict: Verdict = "not shown"
     if messages and certainly / len(messages) >= HARDLY_ANY:
         verdict = "disproved"
-    elif messages and share < HARDLY_ANY:
+    elif messages and share < HARDLY_ANY and timed / len(messages) < TOO_MANY_TIMED:
         verdict = "proven"
     sentence = f"{possibly} of {len(messages)} were {state} anywhere before it."
+    if timed:
+        sentence = f"{sentence[:-1]}, and {timed} by what may be a timer."
     return Requirement(f"not {state} (below {HARDLY_ANY:.0%})", verdict, share, sentence)
 
 

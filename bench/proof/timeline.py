@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 
 from bench.proof.marked import sequences_in
 from provisioning.strace_output import Call
@@ -19,15 +20,21 @@ WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")
 # msync and sync_file_range are not among them: the first is of mapped indexes, the second promises nothing.
 SYNCS = ("fsync", "fdatasync")
 CALLS = (*READS, *WRITES, *SYNCS)
+# A file's sync that comes so long after the one before it may be a timer's; messages follow each other within milliseconds.
+TIMER_NS = 900_000_000
 
 
 @dataclass(frozen=True)
 class Kept:
-    """When a node first had a message in memory (read from a socket), in a file, and in a file that was then synced; ns."""
+    """When a node first had a message in memory (read from a socket), in a file, and in a file that was then synced; ns.
+
+    `synced_untimed_ns`: likewise, but for syncs that may be a timer's, which come whether or not a message waits for them.
+    """
 
     arrived_ns: int | None = None
     written_ns: int | None = None
     synced_ns: int | None = None
+    synced_untimed_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -56,15 +63,16 @@ def timeline_of(host: str, calls: Iterable[Call], run: str) -> NodeTimeline:
     seen = _Seen()
     for call in calls:
         _note(seen, call, run)
-    syncs = {path: _earliest_end_from(starts_and_ends) for path, starts_and_ends in seen.syncs.items()}
+    syncs = {path: _Syncs(each) for path, each in seen.syncs.items()}
+    untimed = {path: _Syncs(_untimed(each)) for path, each in seen.syncs.items()}
     messages = {}
     for sequence in seen.arrived.keys() | seen.writes.keys():
         writes = seen.writes.get(sequence, [])
-        ends = [_synced(syncs.get(path), written_ns) for path, written_ns in writes]
         messages[sequence] = Kept(
             seen.arrived.get(sequence),
             min((written_ns for _, written_ns in writes), default=None),
-            min((end for end in ends if end is not None), default=None),
+            _first_end(syncs, writes),
+            _first_end(untimed, writes),
         )
     files = sorted({path for writes in seen.writes.values() for path, _ in writes})
     return NodeTimeline(host, messages, tuple(files), sum(len(each) for each in seen.syncs.values()))
@@ -84,19 +92,27 @@ def _note(seen: _Seen, call: Call, run: str) -> None:
             seen.arrived[sequence] = min(call.ended_ns, seen.arrived.get(sequence, call.ended_ns))
 
 
-def _earliest_end_from(syncs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """Starts in order, and beside each the earliest end of all that start there or later."""
-    syncs = sorted(syncs)
-    ends: list[int] = []
-    for _, ended_ns in reversed(syncs):
-        ends.append(min(ended_ns, ends[-1]) if ends else ended_ns)
-    return [started_ns for started_ns, _ in syncs], ends[::-1]
+class _Syncs:
+    """The syncs (start, end) of one file."""
+
+    def __init__(self, syncs: Iterable[tuple[int, int]]) -> None:
+        ordered = sorted(syncs)
+        self._starts = [started_ns for started_ns, _ in ordered]
+        # beside each the earliest end of all that start there or later
+        ends = [ended_ns for _, ended_ns in ordered]
+        self._ends = list(accumulate(reversed(ends), min))[::-1]
+
+    def first_end(self, written_ns: int) -> int | None:
+        """The earliest end of a sync that began after the write."""
+        at = bisect_left(self._starts, written_ns)
+        return self._ends[at] if at < len(self._ends) else None
 
 
-def _synced(syncs: tuple[list[int], list[int]] | None, written_ns: int) -> int | None:
-    """The earliest end of a sync that began after the write."""
-    if syncs is None:
-        return None
-    starts, ends = syncs
-    at = bisect_left(starts, written_ns)
-    return ends[at] if at < len(ends) else None
+def _first_end(syncs: Mapping[str, _Syncs], writes: Iterable[tuple[str, int]]) -> int | None:
+    ends = (syncs[path].first_end(written_ns) for path, written_ns in writes if path in syncs)
+    return min((end for end in ends if end is not None), default=None)
+
+
+def _untimed(syncs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those that came soon after the one before; of the first nobody knows."""
+    return [(start, end) for (before, _), (start, end) in pairwise(sorted(syncs)) if start - before < TIMER_NS]

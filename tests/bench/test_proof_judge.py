@@ -13,13 +13,14 @@ from provisioning.deployment import DURABILITY
 
 MESSAGES, EVERY_NS, ACKED_AFTER_NS = 200, 1_000_000, 500_000
 IN_MEMORY, WRITTEN = Kept(100), Kept(100, 200)
-SYNCED, SYNCED_TOO_LATE = Kept(100, 200, 300), Kept(100, 200, ACKED_AFTER_NS + 1)
+SYNCED, SYNCED_TOO_LATE = Kept(100, 200, 300, 300), Kept(100, 200, ACKED_AFTER_NS + 1, ACKED_AFTER_NS + 1)
+SYNCED_BY_TIMER = Kept(100, 200, 300)
 NEVER_SEEN = Kept()
 
 
 def shifted(kept: Kept, by_ns: int) -> Kept:
     """The same, later."""
-    times = (kept.arrived_ns, kept.written_ns, kept.synced_ns)
+    times = (kept.arrived_ns, kept.written_ns, kept.synced_ns, kept.synced_untimed_ns)
     return Kept(*(None if at_ns is None else at_ns + by_ns for at_ns in times))
 
 
@@ -91,6 +92,22 @@ def test_one_message_that_broke_its_promise_disproves_it() -> None:
 def test_a_stray_sync_is_no_promise(others: int, verdict: str) -> None:
     """Below one percent, a sync that fell in between doesn't make the level another one; from there on it does."""
     assert judged("2", [WRITTEN] * 3, but=[SYNCED, WRITTEN, WRITTEN], others=others).verdict == verdict
+
+
+@pytest.mark.parametrize(("others", "verdict"), [(19, "proven"), (20, "not shown")])
+def test_a_timer_s_syncs_are_nobody_s_promise(others: int, verdict: str) -> None:
+    """What is synced once a second meets some messages in time; so many that they could be waiting for it show nothing."""
+    judgement = judged("2", [WRITTEN] * 3, but=[SYNCED_BY_TIMER, WRITTEN, WRITTEN], others=others)
+    assert judgement.verdict == verdict
+    assert (
+        f"0 of 200 were synced to disk anywhere before it, and {others} by what may be a timer." in judgement.sentence
+    )
+    assert judgement.synced == (MESSAGES - others, others, 0, 0)
+
+
+def test_a_timer_s_sync_is_a_sync() -> None:
+    """For a level that promises one, it doesn't matter why it came."""
+    assert judged("1", [SYNCED_BY_TIMER] * 3).verdict == "proven"
 
 
 def test_what_hangs_on_the_clocks_is_not_shown() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.proof.marked import marked_payload, marker, sequences_in
-from bench.proof.timeline import Kept, timeline_of
+from bench.proof.timeline import TIMER_NS, Kept, timeline_of
 from provisioning.strace_output import Call, completed_calls
 
 RUN = "0a1b2c3d"
@@ -67,6 +67,26 @@ def test_written_again_elsewhere_counts_by_whichever_is_synced_first() -> None:
     assert timeline_of("b", calls, RUN).files == (OTHER, LOG)
 
 
+def test_a_timer_s_syncs_are_told_from_the_others() -> None:
+    """The first of a file and those long after the one before may be a timer's; those that follow soon are not."""
+    second_ns = 2 * TIMER_NS
+    calls = []
+    for sequence, at_ns in enumerate((100, second_ns, second_ns + 1_000, 3 * second_ns)):
+        calls += [
+            call("write", LOG, at_ns, at_ns + 1, sequence),
+            call("fsync", LOG, at_ns + 10, at_ns + 20),
+        ]
+    timeline = timeline_of("b", calls, RUN)
+    assert [timeline.of(at).synced_ns for at in range(4)] == [
+        120,
+        second_ns + 20,
+        second_ns + 1_020,
+        3 * second_ns + 20,
+    ]
+    later_ns = second_ns + 1_020
+    assert [timeline.of(at).synced_untimed_ns for at in range(4)] == [later_ns, later_ns, later_ns, None]
+
+
 def test_a_socket_is_no_file_and_a_file_no_arrival() -> None:
     """Forwarding a message isn't storing it; reading one back from disk isn't receiving it."""
     assert kept(call("write", SOCKET, 10, 20, 1), call("read", LOG, 10, 20, 1)) == Kept()
@@ -118,7 +138,8 @@ def test_recorded_from_real_brokers(piece: str, run: str, file: str, expected: d
     lines = (Path(__file__).parent / "recorded" / piece).read_text().splitlines()
     timeline = timeline_of("broker-2", completed_calls(lines), run)
     since_ns = 1_795_301_000_000_000_000
-    assert {at: timeline.of(at) for at in expected} == {
-        at: Kept(*(since_ns + each for each in times)) for at, times in expected.items()
+    seen = {at: timeline.of(at) for at in expected}
+    assert {at: (kept.arrived_ns, kept.written_ns, kept.synced_ns) for at, kept in seen.items()} == {
+        at: tuple(since_ns + each for each in times) for at, times in expected.items()
     }
     assert timeline.files == (file,)
