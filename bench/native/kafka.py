@@ -38,7 +38,7 @@ class ProducerPerformance:
         "One producer in one process sends what the workload's producers send together; its window is theirs together, as bytes of "
         "a buffer.",
         "Each subscription is read by one consumer.",
-        "Message bodies are random capital letters, whatever `compressible_share` is.",
+        "Message bodies are random capital letters, whatever `compressible_share` and `payload_pool` are.",
     )
 
     def cannot(self, workload: Workload) -> str | None:

@@ -42,7 +42,7 @@ class PulsarPerf:
     )
     cannot_set: tuple[str, ...] = (
         "One thread of one process drives all of the workload's producers.",
-        "Every message has the same body of random capital letters, whatever `compressible_share` is.",
+        "Every message has the same body of random capital letters, whatever `compressible_share` and `payload_pool` are.",
     )
 
     def cannot(self, workload: Workload) -> str | None:
