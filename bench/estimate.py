@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bench.load.search import step_of
+from bench.load.search import step_of, warmup_of
 from bench.workload import Workload
 
 # A search that begins at a quarter of what it finds: two doublings, one that fails and is tried again, four halvings of the
-# bracket, every second of which is tried again; every second search has a confirmation that fails. Its steps are at twice the
-# rate that it begins with, on the average.
-SEARCH_STEPS = 11
+# bracket, every second of which is tried again, and the bracket's upper end once more; every second search has a confirmation
+# that fails. Its steps are at twice the rate that it begins with, on the average.
+SEARCH_STEPS = 12
 SEARCH_CONFIRMATIONS = 1.5
 SEARCH_RISES = 2
 SEARCH_FINDS = 4
@@ -22,12 +22,13 @@ def sending_s(workload: Workload) -> float:
     """The seconds for which producers send: warm-up, search, backlog (while it is built and while it is read), measurement."""
     if workload.pacing != "search":
         return _run_s(workload)
-    return SEARCH_STEPS * _run_s(step_of(workload)) + SEARCH_CONFIRMATIONS * _run_s(workload)
+    steps_s = _run_s(warmup_of(workload)) + SEARCH_STEPS * _run_s(step_of(workload))
+    return steps_s + SEARCH_CONFIRMATIONS * _run_s(workload)
 
 
 def load_s(workload: Workload) -> float:
     """The seconds that the load takes, from the first worker to the last."""
-    runs = SEARCH_STEPS + SEARCH_CONFIRMATIONS if workload.pacing == "search" else 1
+    runs = 1 + SEARCH_STEPS + SEARCH_CONFIRMATIONS if workload.pacing == "search" else 1
     return sending_s(workload) + runs * AROUND_A_RUN_S
 
 

@@ -1,10 +1,11 @@
 """Maximum throughput: the highest rate that a system sustains, found by bracketing, then confirmed by a run of full length.
 
-1. double the rate from where the search begins until a step isn't sustained (halve it, if the first one isn't)
-2. halve the bracket, by ratio, until it is narrow
-3. run the highest sustained rate at full length; if it isn't sustained there, a little less, some times
+1. a run that isn't judged, at the rate where the search begins: brokers that have just been started compile their code as they go
+2. double the rate until a step isn't sustained (halve it, if the first one isn't)
+3. halve the bracket, by ratio, until it is narrow; then try its upper end again, and go on from there if it is sustained now
+4. run the highest sustained rate at full length; if it isn't sustained there, a little less, some times
 
-A step that fails is tried once more before it counts: a hiccup of a busy machine is no limit of a system. Every step is recorded.
+A step that fails is tried once more before it counts: a hiccup of a busy machine is no limit of a system. Every run is recorded.
 """
 
 from __future__ import annotations
@@ -19,19 +20,22 @@ from bench.load.driver import LoadResult, LoadSpec
 from bench.load.sustained import Judgement, judge
 from bench.workload import Workload
 
+Kind = Literal["warm-up", "step", "confirmation"]
 NARROW = 1.05
 LESS = 0.95
 MOST_CONFIRMATIONS = 4
 SHORTEST_STEP_S, LONGEST_STEP_S = 5.0, 30.0
 STEP_SHARE = 6  # a step lasts a sixth of the confirmation
 STEP_WARMUP_S = 2.0
+TRIES = 2
+WARMUP_RUN_S = 10.0
 
 
 @dataclass(frozen=True)
 class Attempt:
     """One run of a search."""
 
-    kind: Literal["step", "confirmation"]
+    kind: Kind
     rate_per_s: int
     seconds: float
     judgement: Judgement
@@ -74,11 +78,11 @@ def find_highest(
     workload = spec.workload
     attempts: list[Attempt] = []
 
-    def attempt(kind: Literal["step", "confirmation"], rate_per_s: int) -> tuple[LoadResult, bool]:
+    def attempt(kind: Kind, rate_per_s: int) -> tuple[LoadResult, bool]:
         on_progress(f"search: {kind} at {rate_per_s:,} msg/s")
         if kind == "confirmation":
             before_confirming()
-        shape = step_of(workload) if kind == "step" else workload
+        shape = _SHAPES[kind](workload)
         shape = dataclasses.replace(shape, pacing="open-loop", rate_per_s=rate_per_s, expected_rate_per_s=None)
         load = run(dataclasses.replace(spec, workload=shape, sampled=True))
         if load.abort is not None:
@@ -93,8 +97,8 @@ def find_highest(
         attempts.append(Attempt(kind, rate_per_s, shape.measure_s, judgement))
         return load, judgement.sustained
 
-    def sustains(rate_per_s: int) -> bool:
-        for _ in range(2):
+    def sustains(rate_per_s: int, tries: int) -> bool:
+        for _ in range(tries):
             load, sustained = attempt("step", rate_per_s)
             discard(load)
             if sustained:
@@ -102,19 +106,25 @@ def find_highest(
         return False
 
     try:
-        rate_per_s = bracket(sustains, workload.planned_rate_per_s, workload.producers, workload.rate_per_s)
+        begin_per_s = max(workload.producers, min(workload.planned_rate_per_s, workload.rate_per_s))
+        discard(attempt("warm-up", begin_per_s)[0])
+        rate_per_s = bracket(sustains, begin_per_s, workload.producers, workload.rate_per_s)
         return _confirmed(rate_per_s or workload.producers, workload.producers, attempt, discard, attempts)
     except _Aborted as aborted:
         return Found(aborted.load, None, tuple(attempts))
 
 
-def bracket(sustains: Callable[[int], bool], begin: int, least: int, most: int) -> int | None:
-    """The highest rate from `least` to `most` that is sustained, to within NARROW; None when not even `least` is."""
+def bracket(sustains: Callable[[int, int], bool], begin: int, least: int, most: int) -> int | None:
+    """The highest rate from `least` to `most` that is sustained, to within NARROW; None when not even `least` is.
+
+    `sustains` is given a rate and how often to try it. What failed first may only have come too early: the lowest rate that
+    failed is believed when it fails at the end, too.
+    """
     low: int | None = None
     high: int | None = None
     rate = max(least, min(begin, most))
     while True:
-        if sustains(rate):
+        if sustains(rate, TRIES):
             low = rate
             if rate == most:
                 return low
@@ -127,7 +137,10 @@ def bracket(sustains: Callable[[int], bool], begin: int, least: int, most: int) 
         elif high is None:
             rate = min(most, rate * 2)
         elif high <= low * NARROW or high - low <= 1:
-            return low
+            if not sustains(high, 1):
+                return low
+            rate = min(most, high * 2)
+            low, high = high, None
         else:
             rate = round(math.sqrt(low * high))
 
@@ -135,7 +148,7 @@ def bracket(sustains: Callable[[int], bool], begin: int, least: int, most: int) 
 def _confirmed(
     rate_per_s: int,
     least: int,
-    attempt: Callable[[Literal["confirmation"], int], tuple[LoadResult, bool]],
+    attempt: Callable[[Kind, int], tuple[LoadResult, bool]],
     discard: Callable[[LoadResult], None],
     attempts: list[Attempt],
 ) -> Found:
@@ -155,7 +168,19 @@ def step_of(workload: Workload) -> Workload:
     return dataclasses.replace(workload, warmup_s=STEP_WARMUP_S, measure_s=measure_s)
 
 
+def warmup_of(workload: Workload) -> Workload:
+    """The workload for as long as the run before the first step lasts."""
+    return dataclasses.replace(workload, warmup_s=0.0, measure_s=WARMUP_RUN_S)
+
+
 def _missing(load: LoadResult) -> int:
     """Messages given up by a producer, or acknowledged and not received when it was over."""
     errors = sum(int(worker["errors"] or 0) for worker in load.workers if worker["role"] == "producer")
     return errors + load.unread
+
+
+_SHAPES: dict[Kind, Callable[[Workload], Workload]] = {
+    "warm-up": warmup_of,
+    "step": step_of,
+    "confirmation": lambda workload: workload,
+}
