@@ -23,7 +23,7 @@ class System:
     `cannot` has the reason for each that it can't give, `differences` how it keeps those that it can in its own way. `profiles`
     is the folder of its system profiles. `native_tool` is the load tool that it comes with. `journal_factor` is how often a host
     writes each stored byte (2 = a journal beside the storage), for the disk estimate; `start_s` is how long its cluster takes
-    to be complete, for the estimate of time.
+    from its configuration to its first topic, for the estimate of time.
     """
 
     deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]

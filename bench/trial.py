@@ -67,8 +67,8 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
     estimates = {
         "reset": 3.0,
         "configure": 1.0,
-        "start": SYSTEMS[spec.system].start_s,
-        "topics": 2.0 + partitions * PARTITION_S,
+        "start": SYSTEMS[spec.system].start_s - 2.0,
+        "topics": 1.0 + partitions * PARTITION_S,
         "settings": 4.0,
         "load": load_s(spec.workload) + (NATIVE_EXTRA_S if spec.generator == "native" else 0.0),
         "count": 2.0,

@@ -24,6 +24,7 @@ from bench.estimate import (
     messages_kept,
     sending_s,
 )
+from bench.load.search import WARMUP_RUN_S
 from bench.manifest import Origin, manifest_of
 from bench.orchestrator.task import TASK_SCHEMA, Task
 from bench.results import Results
@@ -258,10 +259,10 @@ def test_options_are_typed_again_as_they_were() -> None:
 def test_a_search_and_a_backlog_cost_time_and_messages() -> None:
     """A search sends in every try; producers go on while a backlog is read."""
     search = workload(pacing="search", expected_rate_per_s=1000, warmup_s=10, measure_s=9)
-    assert sending_s(search) == SEARCH_STEPS * (2 + 5) + SEARCH_CONFIRMATIONS * (10 + 9)
+    assert sending_s(search) == WARMUP_RUN_S + SEARCH_STEPS * (2 + 5) + SEARCH_CONFIRMATIONS * (10 + 9)
     assert messages(search) == SEARCH_RISES * 1000 * sending_s(search)
     assert messages_kept(search) == SEARCH_FINDS * 1000 * (10 + 9)
-    assert load_s(search) == sending_s(search) + (SEARCH_STEPS + SEARCH_CONFIRMATIONS) * AROUND_A_RUN_S
+    assert load_s(search) == sending_s(search) + (1 + SEARCH_STEPS + SEARCH_CONFIRMATIONS) * AROUND_A_RUN_S
     backlog = workload(rate_per_s=1024, backlog={"size_bytes": 100 * 2**20}, warmup_s=10, measure_s=30)
     assert sending_s(backlog) == 10 + 100 + 50 + 30
     hurried = workload(
