@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -95,6 +96,11 @@ class LoadResult:
     first_acknowledgement_ms: float | None
     abort: Mapping[str, Any] | None
     observations: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # collecting removes this folder on every client host: it must never be the host's root
+        if not re.fullmatch(rf"{RECORDS}/[0-9a-z-]+", self.directory):
+            raise ValueError(f"{self.directory!r} is no folder of a run's records, such as {RECORDS}/0a1b2c3d")
 
     @property
     def produced_rows(self) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from bench.clients.fake import Behaviour, FakeBroker
 from bench.load.control import Control
-from bench.load.driver import Limits, LoadSpec
+from bench.load.driver import Limits, LoadResult, LoadSpec
 from bench.load.sustained import judge
 from bench.schedule import SECOND_NS
 from bench.workload import Backlog, Workload
@@ -149,6 +149,13 @@ def test_a_load_that_asks_for_it_keeps_what_its_workers_count(clients: list[Thre
     assert judged.sustained, judged
     assert judged.acked_per_s == pytest.approx(400, rel=0.02)
     assert not silent.samples
+
+
+@pytest.mark.parametrize("directory", ["", ".", "load", "load/", "load/..", "/load/x", "other/x"])
+def test_records_never_lie_in_a_hosts_root(directory: str) -> None:
+    """Collecting removes their folder on the client hosts, whatever else is in it."""
+    with pytest.raises(ValueError, match="no folder of a run's records"):
+        LoadResult(directory, (), (), (), (), None, 0, None, None)
 
 
 def test_an_end_that_is_told_too_late_is_no_end() -> None:

@@ -36,7 +36,7 @@ def loaded(spec: LoadSpec, achieved_per_s: float, **changes: object) -> LoadResu
     """What a run comes to in which the system achieves so much."""
     workload = spec.workload
     samples = samples_of(achieved_per_s, workload.warmup_s + workload.measure_s)
-    result = LoadResult(f"run-{workload.rate_per_s}", (), (), (), samples, None, 0, None, None)
+    result = LoadResult(f"load/{workload.rate_per_s}", (), (), (), samples, None, 0, None, None)
     return dataclasses.replace(result, **changes)  # type: ignore[arg-type]
 
 
@@ -91,7 +91,7 @@ def test_the_found_rate_is_confirmed_at_full_length() -> None:
     assert (found.attempts[0].kind, found.attempts[0].seconds) == ("warm-up", 10)
     assert {(attempt.kind, attempt.seconds) for attempt in found.attempts[1:-1]} == {("step", 10)}
     assert len(discarded) == len(found.attempts) - 1
-    assert found.load.directory == f"run-{found.rate_per_s}"
+    assert found.load.directory == f"load/{found.rate_per_s}"
     assert next(attempt["rate_per_s"] for attempt in found.to_json()["attempts"]) == 10_000
 
 
