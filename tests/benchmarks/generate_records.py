@@ -145,7 +145,14 @@ def _stalls(random: np.random.Generator, shape: Shape) -> list[tuple[int, int]]:
 
 def _trial_document(name: str, position: int, phases: Sequence[Phase]) -> dict[str, Any]:
     """What the report job reads of a trial.json before it looks at rows."""
-    return {"schema": 1, "trial": name, "block": 1, "position": position, "phases": [asdict(phase) for phase in phases]}
+    return {
+        "schema": 1,
+        "trial": name,
+        "block": 1,
+        "position": position,
+        "workload": {"backlog": None},  # what analysis needs to know which phase counts
+        "phases": [asdict(phase) for phase in phases],
+    }
 
 
 def _write_json(path: Path, document: Any) -> None:
