@@ -25,7 +25,6 @@ from tests.strace import needs_strace
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600), needs_strace]
 MESSAGES = 120
 Proof = Callable[[str, str, Mapping[str, Settings]], dict[str, Any]]
-# the first is part of `make test`, the others of its long half
 LEVELS = [(system, level) for system in SYSTEMS for level in levels_to_prove() if level in SYSTEMS[system].durability]
 # settings that take a level's sync away, while the level is claimed all the same
 NO_SYNC: dict[str, Settings] = {
@@ -48,10 +47,8 @@ def proof(hosts: dict[str, SshHost], tmp_path: Path) -> Proof:
     return of
 
 
-@pytest.mark.parametrize(
-    ("system", "level"),
-    [LEVELS[0], *(pytest.param(*each, marks=pytest.mark.truth) for each in LEVELS[1:])],
-)
+@pytest.mark.truth
+@pytest.mark.parametrize(("system", "level"), LEVELS)
 def test_every_level_is_what_it_says(proof: Proof, tmp_path: Path, system: str, level: str) -> None:
     """Proven by every message, each seen on the nodes that it had to be on."""
     cell = proof(system, level, {})

@@ -20,7 +20,7 @@ from provisioning.ssh import SshHost
 from provisioning.system_profile import profile_names
 from provisioning.wiping import wipe
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.truth]
 WORKLOAD = Workload("levels", 100, 1024, 1.0, partitions=2)
 CELLS = [
     (system, durability, profile)
@@ -29,14 +29,7 @@ CELLS = [
 ]
 
 
-# in `make test`: the first level of each system
-SHORT = {system: next(iter(entry.durability)) for system, entry in SYSTEMS.items()}
-
-
-@pytest.mark.parametrize(
-    ("system", "durability", "profile"),
-    [each if SHORT[each[0]] == each[1] else pytest.param(*each, marks=pytest.mark.truth) for each in CELLS],
-)
+@pytest.mark.parametrize(("system", "durability", "profile"), CELLS)
 def test_what_the_level_and_the_profile_ask_for_is_what_runs(
     system: str, durability: str, profile: str, hosts: dict[str, SshHost]
 ) -> None:
