@@ -21,7 +21,7 @@ from bench.campaign import Campaign
 from bench.checkout import CHECKOUT
 from bench.progress import reporter_for
 from bench.results import Results
-from bench.runner import prepare, run_campaign
+from bench.runner import prepare, run_campaign, steps_to_run
 from bench.systems import SYSTEMS
 from bench.vetted import VETTED_SCHEMA, Vetted
 from bench.workload import Workload
@@ -109,6 +109,7 @@ def run_trials(system: str, trials: int, partitions: int) -> Results:
     try:
         inventory = testbed.up()
         prepared = prepare(campaign, file, inventory.testbed.kind)
+        reporter.plan(steps_to_run(prepared, ()))
         vetting = Vetted(VETTED_SCHEMA, {}, (), (), {"verdict": "not vetted", "rejected": []}, {})
         run_campaign(prepared, inventory, vetting, results, reporter, tarballs={}, repeat=["make bench-overhead"])
     finally:
