@@ -15,14 +15,21 @@ from bench.load.produced import Block
 from bench.schedule import CHUNK_MESSAGES, SECOND_NS, Schedule
 
 # Up to here waiting for an answer wakes at the answer; beyond, a short sleep is cheaper and the window never runs empty.
-_SMALL_WINDOW = 64
+SMALL_WINDOW = 64
 
 
 class ClosedLoop:
-    """One producer's loop. A message's intended time is when its turn came: room in the window, and not above the rate."""
+    """One producer's loop. A message's intended time is when its turn came: room in the window, and not above the rate.
+
+    `answered` is set by every answer, where the window is small; else None.
+    """
 
     def __init__(
-        self, handover: Handover, make: Callable[[int, int], bytes], schedule: Schedule, answered: threading.Event
+        self,
+        handover: Handover,
+        make: Callable[[int, int], bytes],
+        schedule: Schedule,
+        answered: threading.Event | None,
     ) -> None:
         self._handover = handover
         self._make = make
@@ -36,41 +43,42 @@ class ClosedLoop:
 
     def run(self, start_ns: int) -> None:
         """Sends from the start instant (epoch) to the end of the schedule, then waits for acknowledgements as long as it may."""
-        handover = self._handover
-        end_ns = start_ns + self._duration_ns
-        turn_ns = start_ns - handover.anchor_ns
+        self._end_ns = start_ns + self._duration_ns
+        self._turn_ns = start_ns - self._handover.anchor_ns  # not before, monotonic: the rate is a bound
         first = 0
-        while True:
-            block = handover.book.open(first, np.zeros(CHUNK_MESSAGES, np.int64))
-            for position in range(CHUNK_MESSAGES):
-                if not self._await_room():
-                    block.cut(position)
-                    break
-                now_ns = time.monotonic_ns()
-                if now_ns < turn_ns:
-                    now_ns = handover.await_turn(turn_ns)
-                intended_ns = max(now_ns, turn_ns) + handover.anchor_ns
-                if intended_ns >= end_ns or handover.ended():
-                    block.cut(position)
-                    break
-                turn_ns = max(now_ns, turn_ns) + self._gap_ns
-                block.intended_ns[position] = intended_ns
-                if not self._send(block, position, intended_ns):
-                    block.cut(position)
-                    break
-            if block.passed:
-                break
-            block.passed = True
+        while self._fill(self._handover.book.open(first, np.zeros(CHUNK_MESSAGES, np.int64))):
             first += CHUNK_MESSAGES
-        handover.finish()
+        self._handover.finish()
+
+    def _fill(self, block: Block) -> bool:
+        """Sends until the block is full; False when the run ends inside it."""
+        for position in range(CHUNK_MESSAGES):
+            if not self._take_turn(block, position):
+                block.cut(position)
+                return False
+        block.passed = True
+        return True
+
+    def _take_turn(self, block: Block, position: int) -> bool:
+        handover = self._handover
+        if not self._await_room():
+            return False
+        now_ns = time.monotonic_ns()
+        if now_ns < self._turn_ns:
+            now_ns = handover.await_turn(self._turn_ns)
+        turn_ns = max(now_ns, self._turn_ns)
+        intended_ns = turn_ns + handover.anchor_ns
+        if intended_ns >= self._end_ns or handover.control.stopped:
+            return False
+        self._turn_ns = turn_ns + self._gap_ns
+        block.intended_ns[position] = intended_ns
+        return self._send(block, position, intended_ns)
 
     def _await_room(self) -> bool:
         handover = self._handover
         if handover.book.in_flight < handover.in_flight:
             return True
-        return (
-            handover.await_answers(self._answered) if handover.in_flight <= _SMALL_WINDOW else handover.await_window()
-        )
+        return handover.await_window() if self._answered is None else handover.await_answers(self._answered)
 
     def _send(self, block: Block, position: int, intended_ns: int) -> bool:
         handover, sequence = self._handover, block.first_sequence + position

@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from bench.clients.client import ClientError, ClientModule
 from bench.load.clock import Clock, anchored_clock
-from bench.load.closed_loop import ClosedLoop
+from bench.load.closed_loop import SMALL_WINDOW, ClosedLoop
 from bench.load.consumed import Batch, ConsumedBook
 from bench.load.consumer import receive_until_started, receive_until_told, release_at
 from bench.load.control import Control
@@ -64,10 +64,10 @@ def _cause(error: Exception) -> Cause:
 
 def _produce(job: Job, module: ClientModule, control: Control, emit: Emit, heartbeat: Callable[[], None]) -> None:
     clock = anchored_clock()
-    answered = threading.Event()
+    answered = threading.Event() if job.closed_loop and job.client.in_flight <= SMALL_WINDOW else None
     book = ProducedBook(
         job.index, clock.anchor_ns, Path(job.output_dir), _file_noted(emit),
-        first_partition=job.first_partition, on_settled=answered.set if job.closed_loop else None,
+        first_partition=job.first_partition, on_settled=answered.set if answered is not None else None,
     )  # fmt: skip
     make = message_maker(
         job.client.message_bytes,
