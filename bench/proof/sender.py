@@ -10,13 +10,13 @@ import importlib
 import json
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from bench.clients.client import ClientError, ClientModule, ClientSpec
+from bench.load.one_answer import Answer, OneAnswer
 from bench.load.worker import Events, take_over_output
 from bench.proof.marked import marked_payload
 
@@ -46,34 +46,6 @@ def sender_job_of(line: str) -> SenderJob:
         raise ValueError(f"not a job of this version: {error}") from None
 
 
-class OneAnswer:
-    """Implements Acknowledgements for the one message that is under way."""
-
-    def __init__(self) -> None:
-        self._settled = threading.Event()
-        self._acked_ns: int | None = None
-        self._error: str | None = None
-
-    def acknowledged(self, sequence: int, partition: int) -> None:
-        self._acked_ns = time.time_ns()
-        del sequence, partition
-        self._settled.set()
-
-    def failed(self, sequence: int, error: str) -> None:
-        del sequence
-        self._error = error
-        self._settled.set()
-
-    def await_it(self, timeout_s: float) -> tuple[int | None, str | None]:
-        """When it was acknowledged, or why it never was; ready for the next message afterwards."""
-        if not self._settled.wait(timeout_s):
-            return None, f"neither acknowledged nor given up within {timeout_s:g} s"
-        outcome = self._acked_ns, self._error
-        self._settled.clear()
-        self._acked_ns = self._error = None
-        return outcome
-
-
 def send_one_by_one(
     job: SenderJob,
     module: ClientModule,
@@ -81,7 +53,7 @@ def send_one_by_one(
     await_begin: Callable[[], bool],
 ) -> None:
     """Sends all messages, or until one isn't acknowledged: what follows it would show nothing. Raises ClientError."""
-    answer = OneAnswer()
+    answer, timeout_s = OneAnswer(), job.client.delivery_timeout_s + _SETTLED_AFTER_S
     producer = module.connect_producer(job.client, answer)
     emit("ready", {})
     begun = await_begin()
@@ -89,9 +61,9 @@ def send_one_by_one(
         payload = marked_payload(job.run, sequence, job.client.message_bytes)
         sent_ns = time.time_ns()
         producer.send(sequence, payload)
-        acked_ns, error = answer.await_it(job.client.delivery_timeout_s + _SETTLED_AFTER_S)
-        emit("message", {"sequence": sequence, "sent_ns": sent_ns, "acked_ns": acked_ns, "error": error})
-        if error is not None:
+        came = answer.await_it(timeout_s) or Answer(None, f"neither acknowledged nor given up within {timeout_s:g} s")
+        emit("message", {"sequence": sequence, "sent_ns": sent_ns, **asdict(came)})
+        if came.error is not None:
             break
     emit("done", {})
     producer.close()
