@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.load.fleet import Fleet
 from bench.load.jobs import CATCH_UP
-from bench.load.samples import received_by_subscription
+from bench.load.samples import unread
 from bench.schedule import SECOND_NS, Schedule
 from bench.workload import Workload
 
@@ -54,13 +54,6 @@ class BacklogWatch:
         announced_ns = now_ns + ANNOUNCED_NS
         if announced_ns >= self._latest_ns:
             return Drained(max(self._latest_ns, announced_ns), max(self._latest_ns, announced_ns), caught_up=False)
-        if self.unread(fleet) > self._left:
+        if unread(fleet, of=CATCH_UP) > self._left:
             return None
         return Drained(announced_ns, announced_ns + self._tail_ns, caught_up=True)
-
-    @staticmethod
-    def unread(fleet: Fleet) -> int:
-        """Acknowledged and not received, of the subscription of the backlog that is furthest behind."""
-        acked = sum(worker.count("acked") for worker in fleet.of_role("producer"))
-        received = received_by_subscription(fleet)
-        return acked - min((count for name, count in received.items() if name.startswith(CATCH_UP)), default=acked)

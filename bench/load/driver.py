@@ -22,7 +22,7 @@ from bench.load.collect import collect_records
 from bench.load.fleet import Fleet, RecordFile
 from bench.load.jobs import jobs_of
 from bench.load.observe import first_acknowledgement_ms, progress_line, worker_observations
-from bench.load.samples import Sample, Sampling, received_by_subscription
+from bench.load.samples import Sample, Sampling, received_by_subscription, unread
 from bench.schedule import SECOND_NS, Phase, Schedule
 from bench.workload import Workload
 from provisioning.errors import InvalidInput
@@ -151,7 +151,7 @@ def run_load(
         files=tuple(file for worker in fleet.workers for file in worker.files),
         samples=tuple(run_of_fleet.sampling.samples),
         caught_up=run_of_fleet.drained.caught_up if run_of_fleet.drained is not None else None,
-        unread=run_of_fleet.unread(),
+        unread=unread(fleet),
         first_acknowledgement_ms=first_acknowledgement_ms(fleet),
         abort=abort.to_json() if abort is not None else None,
     )
@@ -207,11 +207,6 @@ class _Run:
         if self.drained is None:
             return self._schedule.phases(self._start_ns)
         return self._schedule.phases(self._start_ns, self.drained.drained_ns, self.drained.end_ns)
-
-    def unread(self) -> int:
-        """Acknowledged and not received."""
-        acked = sum(worker.count("acked") for worker in self._fleet.of_role("producer"))
-        return max(0, acked - min(received_by_subscription(self._fleet).values(), default=acked))
 
     def _now_ns(self) -> int:
         """Since the epoch, by the workers' clock."""

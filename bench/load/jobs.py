@@ -53,12 +53,13 @@ def _consumers(
         )
 
 
-def _job(spec: LoadSpec, schedule: Schedule, run: int, topic: int, *, members: int) -> Job:
+def client_of(spec: LoadSpec, topic: str, *, members: int = 1) -> ClientSpec:
+    """How a worker of the load connects to one of its topics; `members`: consumers that share it in a subscription."""
     workload, limits = spec.workload, spec.limits
-    client = ClientSpec(
+    return ClientSpec(
         module=spec.client_module,
         service_url=spec.service_url,
-        topic=spec.topics[topic],
+        topic=topic,
         settings=dict(spec.client_settings),
         partitions=workload.partitions,
         partitioning=workload.partitioning,
@@ -74,13 +75,17 @@ def _job(spec: LoadSpec, schedule: Schedule, run: int, topic: int, *, members: i
         members=members,
         seed=spec.seed,
     )
+
+
+def _job(spec: LoadSpec, schedule: Schedule, run: int, topic: int, *, members: int) -> Job:
+    workload, limits = spec.workload, spec.limits
     return Job(
         worker="",
         role="producer",
         index=0,
         subscription=None,
         run=run,
-        client=client,
+        client=client_of(spec, spec.topics[topic], members=members),
         schedule=schedule,
         compressible_share=workload.compressible_share,
         payload_pool=workload.payload_pool,

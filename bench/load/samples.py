@@ -48,6 +48,13 @@ class Sampling:
         )
 
 
+def unread(fleet: Fleet, *, of: str = "") -> int:
+    """Acknowledged and not received, of the subscription that is furthest behind (of those whose name begins with `of`)."""
+    acked = sum(worker.count("acked") for worker in fleet.of_role("producer"))
+    received = [count for name, count in received_by_subscription(fleet).items() if name.startswith(of)]
+    return max(0, acked - min(received, default=acked))
+
+
 def received_by_subscription(fleet: Fleet) -> dict[str, int]:
     """What each subscription has received so far, over all its consumers."""
     received: dict[str, int] = defaultdict(int)

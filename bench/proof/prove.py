@@ -13,6 +13,8 @@ from typing import Any
 
 from bench.campaign import TrialSpec
 from bench.clients.client import ClientSpec
+from bench.load.driver import Limits, LoadSpec
+from bench.load.jobs import client_of
 from bench.progress import Reporter, Step
 from bench.proof.judge import Judgement, judge
 from bench.proof.observe import MESSAGES_FILE, Observed, observe
@@ -108,22 +110,17 @@ def prove_level(
 
 
 def _client_of(deployment: Deployment, spec: TrialSpec) -> ClientSpec:
-    endpoints, workload = deployment.endpoints(), spec.workload
-    return ClientSpec(
-        module=SYSTEMS[spec.system].client_module,
+    endpoints = deployment.endpoints()
+    load = LoadSpec(
+        workload=spec.workload,
+        client_module=SYSTEMS[spec.system].client_module,
         service_url=endpoints.service_url,
-        topic=TOPIC,
-        settings=dict(endpoints.client_settings),
-        partitions=workload.partitions,
-        partitioning=workload.partitioning,
-        batch_delay_ms=workload.batch_delay_ms,
-        batch_bytes=workload.batch_bytes,
-        batching=workload.batching,
-        in_flight=workload.in_flight,
-        message_bytes=workload.message_bytes,
-        delivery_timeout_s=DELIVERY_TIMEOUT_S,
-        connect_timeout_s=CONNECT_TIMEOUT_S,
+        client_settings=endpoints.client_settings,
+        topics=(TOPIC,),
+        seed=0,
+        limits=Limits(delivery_timeout_s=DELIVERY_TIMEOUT_S, connect_timeout_s=CONNECT_TIMEOUT_S),
     )
+    return client_of(load, TOPIC)
 
 
 def _storing(deployment: Deployment, hosts: Sequence[Host]) -> list[tuple[Host, int]]:
