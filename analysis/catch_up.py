@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.campaign import NANOSECONDS, Trial
+from analysis.schema import DRAIN
 
 UNREAD_S = 0.5
 CATCH_UP = "catch-up"
@@ -36,7 +37,7 @@ class CatchUp:
 def catch_ups(trial: Trial, acknowledged: Iterable[Any], received: Iterable[Any]) -> list[CatchUp]:
     """One per subscription of the backlog. `acknowledged`: rows (second, messages); `received`: rows (subscription, second,
     messages); seconds since the load began."""
-    drain, start_ns = trial.phase_ns("drain"), trial.start_ns
+    drain, start_ns = trial.phase_ns(DRAIN), trial.start_ns
     if drain is None or start_ns is None:
         return []
     drain_s = (drain[0] - start_ns) / NANOSECONDS

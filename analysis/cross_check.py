@@ -73,7 +73,7 @@ def cross_checks(
 
 def _cross_check(native: Evidence, ours: str, checks: Sequence[Check], measured: Sequence[Measurement]) -> CrossCheck:
     document = native.trial.document
-    observations, durability = document["observations"], document["durability"]
+    observations = document["observations"]
     processes = observations.get("native") or []
     validities = validity_of(checks, ours), validity_of(checks, native.trial.name)
     printed = next((each["figures"] for each in processes if each["role"] == "producer"), None) or {}
@@ -83,7 +83,7 @@ def _cross_check(native: Evidence, ours: str, checks: Sequence[Check], measured:
         native=native.trial.name,
         system=native.trial.system,
         workload=str(native.trial.workload["name"]),
-        durability=str(durability.get("name", durability["level"])),
+        durability=str(native.trial.durability["name"]),
         block=native.trial.block,
         validity=validities[0],
         native_validity=validities[1],

@@ -204,7 +204,7 @@ def independent_count(evidence: Evidence, _bounds: Bounds) -> Finding:
     return Finding(low <= stored <= high, sentence, figures)
 
 
-def offered_per_s(evidence: Evidence) -> float:
+def _offered_per_s(evidence: Evidence) -> float:
     """The rate that the recorded load offered: the workload's, or that of a search's last run."""
     if evidence.trial.workload["pacing"] == "search":
         return float(evidence.observation("search")["attempts"][-1]["rate_per_s"])
@@ -231,7 +231,7 @@ def _schedule(evidence: Evidence) -> tuple[float, float]:
     """Messages of the whole schedule, and by how much the recorded number may differ from it."""
     workload, phases = evidence.trial.workload, evidence.trial.document["phases"]
     seconds = (max(phase["end_ns"] for phase in phases) - min(phase["start_ns"] for phase in phases)) / NANOSECONDS
-    messages = offered_per_s(evidence) * seconds
+    messages = _offered_per_s(evidence) * seconds
     if workload["arrivals"] == "constant":
         return messages, float(workload["producers"])  # the rate need not divide evenly
     return messages, 6 * math.sqrt(messages)  # random arrivals: six standard deviations

@@ -269,12 +269,7 @@ def empty_cells(campaign: Campaign) -> tuple[EmptyCell, ...]:
     for each in campaign.questions:
         found += [EmptyCell(each.id, system, None, reason) for system, reason in each.absent.items()]
         found += [
-            EmptyCell(
-                each.id,
-                system,
-                level,
-                SYSTEMS[system].cannot[level],
-            )
+            EmptyCell(each.id, system, level, SYSTEMS[system].cannot[level])
             for level in each.durability
             for system in campaign.systems_of(each)
             if each.asks(system, level) and level not in SYSTEMS[system].durability

@@ -31,11 +31,11 @@ from provisioning.aws.bucket_layout import results_folder
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.host import Host, on_all
 from provisioning.inventory import Inventory
+from provisioning.settings import merged
 from provisioning.software.client_environment import deploy_client
 from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
 from provisioning.ssh import connected
-from provisioning.system_profile import merged
 
 OLDEST_JAVA = 17
 SOFTWARE_STEP = Step("software onto the hosts", 20.0)

@@ -29,8 +29,7 @@ from provisioning.host import Host, on_all
 from provisioning.inventory import Inventory
 from provisioning.page_caches import DropCaches, drop_page_caches
 from provisioning.reset import reset
-from provisioning.settings import Settings, drift
-from provisioning.system_profile import merged
+from provisioning.settings import Settings, drift, merged
 
 TRIAL_SCHEMA = 1
 TOPIC, PROBE_TOPIC = "samebox", "samebox-probe"

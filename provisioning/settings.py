@@ -21,6 +21,15 @@ class Drift:
     effective: str | None
 
 
+def merged(*layers: Settings) -> dict[str, dict[str, str]]:
+    """Settings laid over each other, later ones over earlier ones, key by key."""
+    found: dict[str, dict[str, str]] = {}
+    for layer in layers:
+        for component, settings in layer.items():
+            found[component] = {**found.get(component, {}), **settings}
+    return found
+
+
 def joined(alike: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """The settings of several things that should be alike: where they aren't, every value shows, and is no intended one."""
     values: dict[str, set[str]] = {}

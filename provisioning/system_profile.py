@@ -15,7 +15,7 @@ from pydantic import Field
 
 from provisioning.document import parse_document
 from provisioning.errors import InvalidInput
-from provisioning.settings import Settings
+from provisioning.settings import Settings, merged
 
 SYSTEM_PROFILE_SCHEMA = 1
 VENDOR_DEFAULT = "vendor-default"
@@ -76,15 +76,6 @@ class HostsProfile:
     def to_json(self) -> dict[str, Any]:
         """As the manifest has it."""
         return asdict(self)
-
-
-def merged(*layers: Settings) -> dict[str, dict[str, str]]:
-    """Settings laid over each other, later ones over earlier ones, key by key."""
-    found: dict[str, dict[str, str]] = {}
-    for layer in layers:
-        for component, settings in layer.items():
-            found[component] = {**found.get(component, {}), **settings}
-    return found
 
 
 def profile_names(folder: Path) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from bench.workload import Workload
 from provisioning.errors import CommandFailed, Completed, HostUnreachable
 from tests.bench.thread_host import ThreadHost, ThreadProcess, load, rows_of
 
+pytestmark = pytest.mark.usefixtures("quick_progress")
+
 TOPIC = "t"
 LIMITS = Limits(ready_s=10, lead_s=0.1, nothing_acknowledged_s=1.5, silence_s=3.0, quiet_s=0.4, ending_s=5)
 WORKLOAD = Workload(
@@ -29,18 +31,6 @@ def spec_of(broker: FakeBroker, limits: Limits = LIMITS, **changes: Any) -> Load
     """A load of two seconds on the broker in memory."""
     workload = dataclasses.replace(WORKLOAD, **changes)
     return LoadSpec(workload, "bench.clients.fake", broker.service_url, {}, (TOPIC,), seed=1, limits=limits)
-
-
-@pytest.fixture(autouse=True)
-def _quick_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten times the usual pace, so that a test needn't wait for the next second."""
-    monkeypatch.setattr("bench.load.work.PROGRESS_EVERY_S", 0.1)
-
-
-@pytest.fixture
-def clients(tmp_path: Path) -> list[ThreadHost]:
-    """Two client hosts."""
-    return [ThreadHost("client-1", tmp_path), ThreadHost("client-2", tmp_path)]
 
 
 def test_every_scheduled_message_has_a_row_and_every_receipt_one(clients: list[ThreadHost], tmp_path: Path) -> None:

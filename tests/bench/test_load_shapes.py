@@ -17,24 +17,14 @@ from bench.schedule import SECOND_NS
 from bench.workload import Backlog, Workload
 from tests.bench.thread_host import ThreadHost, load, rows_of
 
+pytestmark = pytest.mark.usefixtures("quick_progress")
+
 TOPIC = "t"
 LIMITS = Limits(ready_s=10, lead_s=0.1, nothing_acknowledged_s=3.0, silence_s=5.0, quiet_s=0.4, ending_s=5)
 WORKLOAD = Workload(
     name="test", rate_per_s=400, message_bytes=64, measure_s=1.0, partitions=3, producers=2, consumers=2,
     warmup_s=0.5, drain_s=4.0,
 )  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _quick_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten times the usual pace, so that a test needn't wait for the next second."""
-    monkeypatch.setattr("bench.load.work.PROGRESS_EVERY_S", 0.1)
-
-
-@pytest.fixture
-def clients(tmp_path: Path) -> list[ThreadHost]:
-    """Two client hosts."""
-    return [ThreadHost("client-1", tmp_path), ThreadHost("client-2", tmp_path)]
 
 
 def spec_of(broker: FakeBroker, topics: tuple[str, ...] = (TOPIC,), **changes: Any) -> LoadSpec:

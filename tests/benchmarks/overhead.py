@@ -7,6 +7,7 @@ Runs a campaign of short trials per system on the local testbed, without a repor
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import json
 import statistics
@@ -94,7 +95,7 @@ def print_gaps(system: str, gaps: Sequence[Mapping[str, float]]) -> float:
 
 def run_trials(system: str, trials: int, partitions: int) -> Results:
     """A campaign of one system; its records are left under STATE."""
-    workload = Workload(**{**vars(WORKLOAD), "partitions": partitions})
+    workload = dataclasses.replace(WORKLOAD, partitions=partitions)
     campaign = Campaign(
         schema=1, name=f"overhead-{system}", question="Where does the time between trials go?", seed=1,
         systems=(system,), blocks=trials, durability=("2",), workloads=(workload,),
