@@ -20,6 +20,8 @@ from bench.manifest import Origin, manifest_of, origin_of
 from bench.profile import Check, Profile, checks_for, load_profile
 from bench.progress import Reporter, Step
 from bench.proof.document import proof_for
+from bench.rehearsal import rehearse, rehearsed
+from bench.rehearsal import step_of as rehearsal_step
 from bench.results import Results
 from bench.space import check_space
 from bench.system_settings import changed_promises, differences, durability_table, profile_caveats, profile_of
@@ -113,7 +115,7 @@ def run_campaign(
 ) -> None:
     """Runs every trial that `results` doesn't have yet, in the planned order. `origin` None = this checkout.
 
-    1. connect to every host and equip it
+    1. connect to every host and equip it; start each system once, if that makes the campaign shorter (`bench.rehearsal`)
     2. measure the load generator's own floor and write the manifest, unless an earlier run of the campaign on these hosts did
     3. run the trials; each is whole on disk before the next begins
     """
@@ -123,6 +125,10 @@ def run_campaign(
         equipped = equip(prepared, hosts, store, reporter)
         prepared, found, pythons = equipped.prepared, equipped.facts, equipped.pythons
         boot_ids = {name: each.boot_id for name, each in found.items()}
+        left = _left(prepared, results.finished())
+        for name in rehearsed(left):
+            plan = plan_of(next(spec for spec in left if spec.system == name), prepared.campaign, prepared.profile)
+            rehearse(SYSTEMS[name].deployment(hosts, store), plan, hosts, reporter)
         software = software_of(prepared.campaign, store)
         if results.manifest_file.exists():
             _refuse_unlike(results, prepared, inventory, software)
@@ -223,10 +229,7 @@ def _major(version: str | None) -> int:
 
 
 def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Reporter) -> None:
-    finished = set(results.finished())
-    for spec in prepared.trials:
-        if spec.trial in finished:
-            continue
+    for spec in _left(prepared, results.finished()):
         planned = len(steps_of(spec))
         folder = results.begin_trial(spec.trial)
         document = run_trial(spec, prepared.campaign, bench, reporter, folder)
@@ -244,11 +247,13 @@ def report_step(trials: int) -> Step:
 
 def steps_to_run(prepared: Prepared, finished: Sequence[str]) -> list[Step]:
     """What `run_campaign` will report, in order."""
-    steps = [SOFTWARE_STEP, FLOOR_STEP]
-    for spec in prepared.trials:
-        if spec.trial not in finished:
-            steps += steps_of(spec)
-    return steps
+    left = _left(prepared, finished)
+    trials = [step for spec in left for step in steps_of(spec)]
+    return [SOFTWARE_STEP, *(rehearsal_step(name) for name in rehearsed(left)), FLOOR_STEP, *trials]
+
+
+def _left(prepared: Prepared, finished: Sequence[str]) -> list[TrialSpec]:
+    return [spec for spec in prepared.trials if spec.trial not in finished]
 
 
 def _refuse_unlike(

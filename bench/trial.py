@@ -35,8 +35,8 @@ TRIAL_SCHEMA = 1
 TOPIC, PROBE_TOPIC = "samebox", "samebox-probe"
 # Beside its load, a native tool starts twice (producer, consumers) and shuts down slowly.
 NATIVE_EXTRA_S = 20.0
-# A system that has stopped answering seldom ends by itself either, and nobody needs what it would still write.
-ABORTED_GRACE_S = 5.0
+# For a system to end by itself. The data are wiped before the next start, and Kafka's controllers take 7 s over their farewells.
+STOP_GRACE_S = 3.0
 # for a partition to be made and for clients to connect to it: 1 ms (Kafka) and 7 ms (Pulsar) on two cores, with 1,000 of them
 PARTITION_S = 0.007
 
@@ -71,7 +71,7 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
         "settings": 4.0,
         "load": load_s(spec.workload) + (NATIVE_EXTRA_S if spec.generator == "native" else 0.0),
         "count": 2.0,
-        "stop": 5.0,
+        "stop": 4.0,
         "collect": 1.0,
     }
     return tuple(Step(f"{spec.trial}: {name}", estimate) for name, estimate in estimates.items())
@@ -133,8 +133,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
         # also after Ctrl-C: a cluster left running would disturb whatever comes next
         with log.step("stop"):
             quietly(log, telemetry.stop)
-            grace_s = daemons.GRACE_S if log.abort is None else ABORTED_GRACE_S
-            quietly(log, lambda: daemons.stop_everything(bench.hosts, grace_s=grace_s))
+            quietly(log, lambda: daemons.stop_everything(bench.hosts, grace_s=STOP_GRACE_S))
     with log.step("collect"):
         rows = _collect(deployment, generator, telemetry, load, spec.trial, bench, folder, log)
     return _document(spec, campaign, bench, deployment, log, load, settings, rows)

@@ -172,7 +172,10 @@ def stop(request: dict[str, Any]) -> dict[str, Any]:
     killed = sorted(left)
     for daemon in left.values():
         signal_quietly(os.killpg, daemon["pid"], signal.SIGKILL)
-    left = wait_gone(left, request["kill_wait_s"])
+    killed_daemons, left = left, wait_gone(left, request["kill_wait_s"])
+    for name, daemon in killed_daemons.items():
+        if name not in left:  # a killed JVM can't remove the socket on which it answered jcmd
+            Path(f"/tmp/.java_pid{daemon['pid']}").unlink(missing_ok=True)
     for name in chosen:
         if name not in left:
             (run_dir / f"{name}.pid").unlink(missing_ok=True)

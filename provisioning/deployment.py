@@ -81,7 +81,7 @@ class Plan:
     `overrides` maps a component of `Settings` to keys and values that replace or extend the rendered ones (those of a
     system profile, of a campaign, of tests); they are rendered and audited like all others. Its component "client" is not
     rendered: it is for the load generator's client, and comes back in `Endpoints`.
-    `daemon_niceness`: see `Daemon.niceness`.
+    `daemon_niceness`: see `Daemon.niceness`. `record_class_data`: the processes leave their class data when they end (`class_data`).
     """
 
     durability: Durability
@@ -90,6 +90,7 @@ class Plan:
     overrides: Mapping[str, Mapping[str, str]]
     probe: Topic = Topic("samebox-probe", 1)
     daemon_niceness: int = 0
+    record_class_data: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,12 @@ class Deployment(Protocol):
 
     def configure(self, plan: Plan) -> Settings:
         """Renders whole files for `plan` onto the hosts and returns the intended settings. Raises UnsupportedDurability."""
+
+    def class_data_there(self) -> bool:
+        """Whether every process of an installed system has its class data on its host, so that it starts quickly."""
+
+    def keep_class_data(self) -> None:
+        """Has later starts use what the processes of a plan with `record_class_data` left when they ended by themselves."""
 
     def start(self) -> None:
         """Starts all processes and waits until the cluster is complete (every member registered)."""

@@ -15,9 +15,13 @@ _PID = re.compile(r"^(\d+):$", re.M)
 _FLAG = re.compile(r"-XX:(?:([+-])(\w+)|(\w+)=(\S*))")
 
 
-def java(argfile: str, libs: str, main_class: str, *arguments: str) -> tuple[str, ...]:
-    """The argument vector of a Java program: flags from a rendered argument file, every jar of `libs` (a JVM wildcard)."""
-    return ("java", f"@{argfile}", "-cp", f"{libs}/*", main_class, *arguments)
+def java(argfile: str, libs: str, main_class: str, *arguments: str, class_data: str | None = None) -> tuple[str, ...]:
+    """The argument vector of a Java program: flags from a rendered argument file, every jar of `libs` (a JVM wildcard).
+
+    `class_data`: see `provisioning.class_data.flag`.
+    """
+    flags = (f"@{argfile}",) if class_data is None else (f"@{argfile}", class_data)
+    return ("java", *flags, "-cp", f"{libs}/*", main_class, *arguments)
 
 
 def flags_command(pids: Mapping[str, int]) -> str:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from shlex import quote
 
-from provisioning import daemons
+from provisioning import class_data, daemons
 from provisioning.daemons import Daemon
 from provisioning.deployment import PARTITION_LIMIT_S, TOPIC_LIMIT_S, DaemonState, Endpoints, Plan, SoftwareStore, Topic
 from provisioning.errors import DeploymentError, HostError
@@ -26,7 +26,6 @@ FORMAT_TIMEOUT_S = 120.0
 START_LIMIT_S = 180.0  # generous: a death is noticed at once anyway
 TOOL_TIMEOUT_S = 120.0
 TOOLS_AT_ONCE = 2
-LIBS = "/libs"
 STOP_GRACE_S = 15.0
 
 
@@ -40,11 +39,11 @@ class KafkaDeployment:
         self.version = store.version(self.system)
         self._store = store
         self._nodes = layout.nodes(hosts)
-        self._libs = ""  # relative to a host's root; known once installed
+        self._software = ""  # relative to a host's root; known once installed
         self._plan: Plan | None = None
 
     def install(self) -> None:
-        self._libs = self._store.deploy(self.system, self._hosts()) + LIBS
+        self._software = self._store.deploy(self.system, self._hosts())
 
     def intended_settings(self, plan: Plan) -> Settings:
         return self._render(plan)[1]
@@ -76,8 +75,15 @@ class KafkaDeployment:
         check_overrides(plan, intended.keys() - {"topic/layout"})
         return rendered, intended
 
+    def class_data_there(self) -> bool:
+        return class_data.there([(node.host, node.daemon) for node in self._nodes], self._software)
+
+    def keep_class_data(self) -> None:
+        class_data.keep(self._hosts(), self._software)
+
     def start(self) -> None:
-        self._planned()
+        if self._planned().record_class_data:
+            class_data.prepare(self._hosts(), self._software)
         nodes = {node.host.name: node for node in self._nodes}
         on_all("kafka: formatting", self._hosts(), lambda host: self._format(nodes[host.name]))
         on_all("kafka: starting", self._hosts(), lambda host: self._start(nodes[host.name]))
@@ -184,23 +190,23 @@ class KafkaDeployment:
         return [node for node in self._nodes if node.daemon == "broker"]
 
     def _planned(self) -> Plan:
-        if self._plan is None or not self._libs:
+        if self._plan is None or not self._software:
             raise DeploymentError("kafka: install and configure come first.")
         return self._plan
 
-    def _libs_of(self, node: layout.Node) -> str:
-        return f"{node.host.record.root}/{self._libs}"
+    def _software_of(self, node: layout.Node) -> str:
+        return f"{node.host.record.root}/{self._software}"
 
     def _start(self, node: layout.Node) -> None:
-        libs = self._libs_of(node)
-        argv, niceness = layout.broker_argv(node, libs), self._planned().daemon_niceness
-        daemons.start(node.host, [Daemon(node.daemon, argv, node.log_path, niceness=niceness)])
+        plan = self._planned()
+        argv = layout.broker_argv(node, self._software_of(node), record_class_data=plan.record_class_data)
+        daemons.start(node.host, [Daemon(node.daemon, argv, node.log_path, niceness=plan.daemon_niceness)])
 
     def _format(self, node: layout.Node) -> None:
         """Once per wipe. The data directories are made here, not in `configure`: a reset may come between."""
         directories = " ".join(quote(path) for path in node.log_dirs)
         argv = ("format", "-t", CLUSTER_ID, "-c", node.config_path)
-        storage_tool = shell(layout.tool_argv(node, self._libs_of(node), "kafka.tools.StorageTool", *argv))
+        storage_tool = shell(layout.tool_argv(node, self._software_of(node), "kafka.tools.StorageTool", *argv))
         marker = quote(f"{node.log_dirs[0]}/meta.properties")
         command = f"mkdir -p {directories} && {{ test -f {marker} || {storage_tool}; }}"
         node.host.run(command, timeout_s=FORMAT_TIMEOUT_S)
@@ -212,7 +218,9 @@ class KafkaDeployment:
             address = f"{node.host.record.address}:{layout.CONTROLLER_PORT}"
         config = ("--command-config", f"{node.etc}/tool.properties")
         package = "kafka.admin" if tool == "ConfigCommand" else "org.apache.kafka.tools"
-        argv = layout.tool_argv(node, self._libs_of(node), f"{package}.{tool}", server, address, *config, *arguments)
+        argv = layout.tool_argv(
+            node, self._software_of(node), f"{package}.{tool}", server, address, *config, *arguments
+        )
         try:
             return node.host.run(shell(argv), timeout_s=TOOL_TIMEOUT_S).stdout
         except HostError as error:

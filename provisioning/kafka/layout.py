@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from provisioning.class_data import flag
 from provisioning.deployment import Plan
 from provisioning.errors import DeploymentError
 from provisioning.host import Host
@@ -15,6 +16,7 @@ from provisioning.rendering import jvm_flags, override_jvm_flags, override_prope
 
 CLIENT_PORT = 9092
 CONTROLLER_PORT = 9093
+LIBS = "/libs"
 FIRST_CONTROLLER_ID = 101
 DEFAULT_HEAP = {"broker": "512m", "controller": "256m"}
 
@@ -127,11 +129,15 @@ def settings_of(node: Node, rendered: Mapping[str, str]) -> dict[str, dict[str, 
     }
 
 
-def broker_argv(node: Node, libs: str) -> tuple[str, ...]:
-    """What starts the node."""
-    return java(f"{node.etc}/{node.daemon}.jvm", libs, "kafka.Kafka", node.config_path)
+def broker_argv(node: Node, software: str, *, record_class_data: bool) -> tuple[str, ...]:
+    """What starts the node; `software` is where its software lies on the host."""
+    class_data = flag(software, node.daemon, record=record_class_data)
+    return java(
+        f"{node.etc}/{node.daemon}.jvm", software + LIBS, "kafka.Kafka", node.config_path, class_data=class_data
+    )
 
 
-def tool_argv(node: Node, libs: str, main_class: str, *arguments: str) -> tuple[str, ...]:
-    """What runs one of Kafka's own tools on the node's host."""
-    return java(f"{node.etc}/tool.jvm", libs, main_class, *arguments)
+def tool_argv(node: Node, software: str, main_class: str, *arguments: str) -> tuple[str, ...]:
+    """What runs one of Kafka's own tools on the node's host. Most of its classes are the node's, too, so it uses its class data."""
+    class_data = flag(software, node.daemon)
+    return java(f"{node.etc}/tool.jvm", software + LIBS, main_class, *arguments, class_data=class_data)

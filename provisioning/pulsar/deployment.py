@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
-from provisioning import daemons
+from provisioning import class_data, daemons
 from provisioning.daemons import Daemon, Probe
 from provisioning.deployment import DaemonState, Endpoints, Plan, SoftwareStore
 from provisioning.errors import DeploymentError
 from provisioning.evidence import fetch_evidence
 from provisioning.host import Host, on_all
-from provisioning.jvm import java, shell
+from provisioning.jvm import shell
 from provisioning.overrides import CLIENT, check_overrides, overrides_for
 from provisioning.placement import place
 from provisioning.pulsar import layout as places
@@ -26,7 +26,6 @@ from provisioning.settings import Settings, joined
 QUORUM_LIMIT_S = 60.0
 INIT_TIMEOUT_S = 120.0
 START_LIMIT_S = 300.0  # generous: a death is noticed at once anyway
-LIBS = "/libs"
 STOP_GRACE_S = 20.0
 
 
@@ -40,13 +39,13 @@ class PulsarDeployment:
         self.version = store.version(self.system)
         self._store = store
         self._layout = places.layout(hosts)
-        self._libs = ""  # relative to a host's root; known once installed
+        self._software = ""  # relative to a host's root; known once installed
         self._plan: Plan | None = None
         self._intended: dict[str, dict[str, str]] = {}
         self._admin = Admin(self._layout)
 
     def install(self) -> None:
-        self._libs = self._store.deploy(self.system, self._layout.hosts) + LIBS
+        self._software = self._store.deploy(self.system, self._layout.hosts)
 
     def intended_settings(self, plan: Plan) -> Settings:
         return self._render(plan)[1]
@@ -90,8 +89,15 @@ class PulsarDeployment:
         check_overrides(plan, (intended.keys() | {places.DIRECTORIES}) - {"topic/layout", "ledgers"})
         return rendered, intended
 
+    def class_data_there(self) -> bool:
+        return class_data.there([(each.host, each.daemon) for each in self._layout.processes], self._software)
+
+    def keep_class_data(self) -> None:
+        class_data.keep(self._layout.hosts, self._software)
+
     def start(self) -> None:
-        self._planned()
+        if self._planned().record_class_data:
+            class_data.prepare(self._layout.hosts, self._software)
         zookeepers, stores = self._layout.zookeepers, self._layout.bookies + self._layout.brokers
         identities = {process.host.name: at for at, process in enumerate(zookeepers, start=1)}
         on_all(
@@ -122,7 +128,7 @@ class PulsarDeployment:
 
     def effective_settings(self) -> Settings:
         topics = self._planned().topics
-        effective = read_processes(self._layout, self._intended, self._libs)
+        effective = read_processes(self._layout, self._intended, self._software + places.LIBS)
         effective["namespace"] = self._admin.namespace()
         ledgers = [stats for topic in topics for stats in self._admin.internal_stats(topic)]
         effective["ledgers"] = joined(ledger_settings(stats) for stats in ledgers)
@@ -163,12 +169,12 @@ class PulsarDeployment:
         )
 
     def _planned(self) -> Plan:
-        if self._plan is None or not self._libs:
+        if self._plan is None or not self._software:
             raise DeploymentError("pulsar: install and configure come first.")
         return self._plan
 
-    def _libs_on(self, host: Host) -> str:
-        return f"{host.record.root}/{self._libs}"
+    def _software_on(self, host: Host) -> str:
+        return f"{host.record.root}/{self._software}"
 
     def _make_directories(self, host: Host, zookeeper_id: int | None) -> None:
         """Here, not in `configure`: a reset may come between and wipe the data directories."""
@@ -183,12 +189,11 @@ class PulsarDeployment:
 
     def _start(self, processes: Sequence[Process]) -> None:
         hosts = {process.host.name: process.host for process in processes}
-        niceness = self._planned().daemon_niceness
+        plan = self._planned()
 
         def start(host: Host) -> None:
             own = [process for process in processes if process.host.name == host.name]
-            libs = self._libs_on(host)
-            daemons.start(host, [_daemon(process, libs, niceness) for process in own])
+            daemons.start(host, [_daemon(process, self._software_on(host), plan) for process in own])
 
         on_all("pulsar: starting", list(hosts.values()), start)
 
@@ -202,9 +207,9 @@ class PulsarDeployment:
         """Once per wipe: the marker lies with ZooKeeper's data and is wiped with them."""
         host = self._layout.zookeepers[0].host
         zookeepers, broker = f"zk:{self._layout.zookeeper_addresses}", self._layout.brokers[0].address
-        argv = java(
-            f"{places.etc(host)}/tool.jvm",
-            self._libs_on(host),
+        argv = places.tool_argv(
+            host,
+            self._software_on(host),
             "org.apache.pulsar.PulsarClusterMetadataSetup",
             *(
                 "--cluster",
@@ -222,9 +227,10 @@ class PulsarDeployment:
         host.run(f"test -f {marker} || {{ {shell(argv)} && touch {marker}; }}", timeout_s=INIT_TIMEOUT_S)
 
 
-def _daemon(process: Process, libs: str, niceness: int) -> Daemon:
-    argv = places.argv(process, libs)
-    return Daemon(process.daemon, argv, process.log_path, tier=places.TIERS[process.daemon], niceness=niceness)
+def _daemon(process: Process, software: str, plan: Plan) -> Daemon:
+    argv = places.argv(process, software, record_class_data=plan.record_class_data)
+    tier, niceness = places.TIERS[process.daemon], plan.daemon_niceness
+    return Daemon(process.daemon, argv, process.log_path, tier=tier, niceness=niceness)
 
 
 def _at(probe: Probe, address: str) -> Probe:

@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from provisioning.class_data import flag
 from provisioning.deployment import Plan
 from provisioning.errors import DeploymentError
 from provisioning.host import Host
@@ -16,6 +17,7 @@ from provisioning.pulsar.durability import level_settings
 from provisioning.rendering import jvm_flags, override_jvm_flags, override_properties, properties, render, size_bytes
 
 CLUSTER = "samebox"
+LIBS = "/libs"
 # Where the client looks for a topic that is given by its bare name.
 NAMESPACE = "public/default"
 ZOOKEEPER_PORT, BOOKIE_PORT, BOOKIE_HTTP_PORT, SERVICE_PORT, WEB_PORT = 2181, 3181, 8000, 6650, 8080
@@ -220,11 +222,18 @@ def settings_of(process: Process, rendered: Mapping[str, str]) -> dict[str, dict
     }
 
 
-def argv(process: Process, libs: str) -> tuple[str, ...]:
-    """What starts the process."""
+def argv(process: Process, software: str, *, record_class_data: bool) -> tuple[str, ...]:
+    """What starts the process; `software` is where its software lies on the host."""
+    class_data = flag(software, process.daemon, record=record_class_data)
     main = {
         "zookeeper": ("org.apache.zookeeper.server.quorum.QuorumPeerMain",),
         "bookie": ("org.apache.bookkeeper.server.Main", "--conf"),
         "broker": ("org.apache.pulsar.PulsarBrokerStarter", "--broker-conf"),
     }[process.daemon]
-    return java(process.jvm_path, libs, *main, process.config_path)
+    return java(process.jvm_path, software + LIBS, *main, process.config_path, class_data=class_data)
+
+
+def tool_argv(host: Host, software: str, main_class: str, *arguments: str) -> tuple[str, ...]:
+    """What runs one of Pulsar's own tools on a host. Most of its classes are a broker's, too, so it uses its class data."""
+    class_data = flag(software, "broker")
+    return java(f"{etc(host)}/tool.jvm", software + LIBS, main_class, *arguments, class_data=class_data)

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from provisioning.audit_agent import constants, listeners, readable
-from provisioning.errors import Completed
-from provisioning.host import COMMAND_TIMEOUT_S, ScriptedHost
 from provisioning.inventory import HostRecord, SshAddress
 
 RECORD = HostRecord("broker-1", "broker", SshAddress("127.0.0.1", 22, "b", ""), "127.0.0.1", "/r", (), "", "", 1)
-
-
-class ShellHost(ScriptedHost):
-    """Runs what it is asked in this machine's shell: for command lines whose meaning is in the shell."""
-
-    def run(
-        self, command: str, *, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True, stdin: bytes | None = None
-    ) -> Completed:
-        del stdin
-        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=timeout_s, check=check)
-        return Completed(command, done.stdout, done.stderr, done.returncode)
 
 
 def test_own_listeners_are_seen_with_their_address() -> None:

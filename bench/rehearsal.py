@@ -1,0 +1,72 @@
+"""Starts a system once before its first trial and ends it cleanly, so that all its trials start from class data. It measures nothing.
+
+What happens to fail here fails again, and is recorded, in the trials.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+
+from bench.campaign import TrialSpec
+from bench.progress import Reporter, Step
+from bench.systems import SYSTEMS
+from provisioning import daemons
+from provisioning.deployment import Deployment, Plan, Topic
+from provisioning.errors import DeploymentError
+from provisioning.host import Host
+from provisioning.page_caches import DropCaches, drop_page_caches
+from provisioning.reset import reset
+
+# A rehearsal takes about as long as this many quicker starts save: 45 s to save 8 (Kafka), 100 s to save 14 (Pulsar), on two cores.
+PAYS_FROM_TRIALS = 6
+TOPIC = Topic("samebox-rehearsal", 1)
+# Writing an archive takes a process some seconds of computing, and all end at the same time.
+_END_S = 120.0
+
+
+def rehearsed(trials: Sequence[TrialSpec]) -> tuple[str, ...]:
+    """The systems of these trials that are worth a rehearsal."""
+    counts = Counter(spec.system for spec in trials)
+    return tuple(name for name, count in counts.items() if count >= PAYS_FROM_TRIALS)
+
+
+def step_of(system: str) -> Step:
+    """The step of `rehearse` as the progress shows it."""
+    return Step(f"rehearsal of {system}", 15.0 + 2 * SYSTEMS[system].start_s)
+
+
+def rehearse(
+    deployment: Deployment,
+    plan: Plan,
+    hosts: Sequence[Host],
+    reporter: Reporter,
+    *,
+    drop_caches: DropCaches = drop_page_caches,
+) -> None:
+    """Runs a system as `plan` says, but for a topic of its own. Does nothing where every process has its class data.
+
+    Its data are left to the reset of the next trial. Raises HostError, HostsFailed.
+    """
+    deployment.install()
+    if deployment.class_data_there():
+        reporter.skip(1)
+        return
+    reporter.step(step_of(deployment.system).title)
+    try:
+        reset(hosts, lambda: daemons.stop_everything(hosts), drop_caches=drop_caches)
+        deployment.configure(dataclasses.replace(plan, topics=(TOPIC,), record_class_data=True))
+        deployment.start()
+        deployment.create_topics()
+        deployment.effective_settings()
+    except DeploymentError as error:
+        daemons.stop_everything(hosts)
+        reporter.notice(f"{deployment.system} did not get through its rehearsal, so it will start slowly: {error}")
+        return
+    except BaseException:
+        daemons.stop_everything(hosts)
+        raise
+    killed = daemons.stop_everything(hosts, grace_s=_END_S)
+    if not any(killed.values()):
+        deployment.keep_class_data()

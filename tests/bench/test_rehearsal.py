@@ -1,0 +1,124 @@
+"""When a system is started once beforehand, and what becomes of one that can't be."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import rehearsal
+from bench.campaign import TrialSpec, load_campaign, order_of
+from bench.progress import PlainReporter
+from provisioning.deployment import DURABILITY, Plan, Topic
+from provisioning.errors import DeploymentError, HostUnreachable
+
+SMOKE = Path(__file__).resolve().parents[2] / "campaigns" / "smoke.toml"
+PLAN = Plan(DURABILITY["2"], (Topic("samebox", 100),), {}, {})
+KILLED: dict[str, tuple[str, ...]] = {"broker-1": ("broker",)}
+ENDED: dict[str, tuple[str, ...]] = {"broker-1": ()}
+
+
+class Played:
+    """A deployment that notes its verbs; any but these is an error."""
+
+    system = "kafka"
+
+    def __init__(self, verbs: list[str], *, there: bool = False, fails: Exception | None = None) -> None:
+        self._verbs, self._there, self._fails = verbs, there, fails
+        self.plan: Plan | None = None
+
+    def install(self) -> None:
+        self._verbs.append("install")
+
+    def class_data_there(self) -> bool:
+        return self._there
+
+    def configure(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def start(self) -> None:
+        self._verbs.append("start")
+        if self._fails is not None:
+            raise self._fails
+
+    def create_topics(self) -> None:
+        self._verbs.append("topics")
+
+    def effective_settings(self) -> dict[str, Any]:
+        self._verbs.append("settings")
+        return {}
+
+    def keep_class_data(self) -> None:
+        self._verbs.append("keep")
+
+
+@pytest.fixture
+def verbs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What happened, in order; hosts are not touched."""
+    happened: list[str] = []
+
+    def stop(hosts: Sequence[Any], **_options: Any) -> dict[str, tuple[str, ...]]:
+        del hosts
+        happened.append("stop")
+        return ENDED
+
+    monkeypatch.setattr("bench.rehearsal.daemons.stop_everything", stop)
+    monkeypatch.setattr("bench.rehearsal.reset", lambda *_args, **_options: happened.append("reset"))
+    return happened
+
+
+def rehearse(deployment: Played) -> list[str]:
+    """The lines that the user sees."""
+    lines: list[str] = []
+    reporter = PlainReporter(lines.append)
+    reporter.plan([rehearsal.step_of("kafka")])
+    rehearsal.rehearse(deployment, PLAN, (), reporter)  # type: ignore[arg-type]
+    return lines
+
+
+def test_a_rehearsal_starts_ends_and_keeps(verbs: list[str]) -> None:
+    """With the plan of the first trial, but for its topic: a hundred partitions would only take time."""
+    deployment = Played(verbs)
+    rehearse(deployment)
+    assert verbs == ["install", "reset", "start", "topics", "settings", "stop", "keep"]
+    assert deployment.plan == dataclasses.replace(PLAN, topics=(rehearsal.TOPIC,), record_class_data=True)
+
+
+def test_class_data_is_recorded_once(verbs: list[str]) -> None:
+    """Hosts that have it are left alone."""
+    rehearse(Played(verbs, there=True))
+    assert verbs == ["install"]
+
+
+def test_half_an_archive_is_not_kept(verbs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a process that had to be killed."""
+    monkeypatch.setattr("bench.rehearsal.daemons.stop_everything", lambda _hosts, **_options: KILLED)
+    rehearse(Played(verbs))
+    assert verbs[-1] == "settings"
+
+
+def test_a_system_that_fails_is_left_to_its_trials(verbs: list[str]) -> None:
+    """They record why; the user is told now."""
+    lines = rehearse(Played(verbs, fails=DeploymentError("the broker died")))
+    assert verbs == ["install", "reset", "start", "stop"]
+    assert any("kafka did not get through its rehearsal" in line and "the broker died" in line for line in lines)
+
+
+def test_a_lost_host_ends_the_campaign(verbs: list[str]) -> None:
+    """Nothing is left running on the others."""
+    with pytest.raises(HostUnreachable):
+        rehearse(Played(verbs, fails=HostUnreachable("broker-1", "cut off")))
+    assert verbs[-1] == "stop"
+
+
+def test_few_trials_are_not_worth_it() -> None:
+    """A rehearsal takes longer than it saves them."""
+    (first, *_rest) = order_of(load_campaign(SMOKE))
+    other = dataclasses.replace(first, system="pulsar")
+    few: list[TrialSpec] = [other] * (rehearsal.PAYS_FROM_TRIALS - 1)
+    assert rehearsal.rehearsed([*few, *[dataclasses.replace(first, system="kafka")] * rehearsal.PAYS_FROM_TRIALS]) == (
+        "kafka",
+    )
