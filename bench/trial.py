@@ -71,7 +71,7 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
         "settings": 4.0,
         "load": load_s(spec.workload) + (NATIVE_EXTRA_S if spec.generator == "native" else 0.0),
         "count": 2.0,
-        "stop": 4.0,
+        "stop": 5.0,
         "collect": 1.0,
     }
     return tuple(Step(f"{spec.trial}: {name}", estimate) for name, estimate in estimates.items())
