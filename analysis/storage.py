@@ -47,6 +47,10 @@ class Storage:
         """Whether a file or folder is there."""
         return bool(self._system(uri).exists(self._path(uri)))
 
+    def is_file(self, uri: str) -> bool:
+        """Whether a file is there, and no folder."""
+        return bool(self._system(uri).isFile(self._path(uri)))
+
     def entries(self, uri: str) -> list[Entry]:
         """What a folder holds, by name; empty if it isn't there. Names that start with . or _ are work in progress."""
         if not self.exists(uri):

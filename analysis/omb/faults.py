@@ -8,7 +8,7 @@
    c. the mean is that of the windows, weighted by their rates, but for 10 %,
    d. the percentiles rise, the quantile map rises, ends at 100 % with the maximum, and agrees with the percentiles.
    Each allows for 1 %: what two significant digits of a histogram cost.
-3. A window's percentiles don't rise: that window isn't used. (One in which nothing was received has no latency, though its file says 0.)
+3. A window's percentiles don't rise: that window isn't used. (Without a sample it has no latency, though its file says 0.)
 4. Consumers were paused in some windows: means over the run mix phases.
 """
 

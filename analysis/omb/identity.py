@@ -29,7 +29,7 @@ _MULTIPLES = {
     "rate_per_s": {"": 1, "k": 1_000, "m": 1_000_000},
 }
 _WORKLOAD_NAME, _FILE_NAME = "the workload's name", "the file's name"
-# what an acknowledgement waited for, as names of drivers and files put it ("ack-all", "ack-2", "acks=1"), and "sync", "nosync", "bypass"
+# what an acknowledgement waited for, as drivers and files are named ("ack-all", "ack-2", "acks=1"), and "sync", "nosync", "bypass"
 _ACKNOWLEDGED = re.compile(r"\backs?[-_= ]?(all|\d+)\b")
 _ON_DISK: Mapping[str, tuple[str, bool]] = {
     "nosync": ("async", False),

@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import aws, campaign, detached, doctor, hosts, money, plan, prove, status, sweep, testbed
+from bench.cli import aws, campaign, detached, doctor, hosts, money, omb_results, plan, prove, status, sweep, testbed
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -42,6 +42,8 @@ for command in (
     detached.abandon,
     campaign.report,
     campaign.whole_campaign,
+    omb_results.import_omb,
+    omb_results.export_omb,
     doctor.doctor,
     money.cost,
     money.extend,
