@@ -98,7 +98,7 @@ def _document(content: bytes, source: str) -> dict[str, Any]:
             f"{source}: not a text file, so no result of OpenMessaging Benchmark.", next_step=_NEXT
         ) from None
     except json.JSONDecodeError as error:
-        cut = " (the file ends there: was it cut off?)" if error.pos >= len(content.decode().rstrip()) - 1 else ""
+        cut = "" if content.rstrip().endswith(b"}") else " (it doesn't end with }: was it cut off?)"
         raise AnalysisError(
             f"{source}: not valid JSON: {error.msg} in line {error.lineno}, column {error.colno}{cut}.", next_step=_NEXT
         ) from None
