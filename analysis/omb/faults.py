@@ -6,8 +6,8 @@
    a. the maximum is at least the highest of the windows,
    b. mean and percentiles lie between the lowest and the highest of the windows (true of every mixture, whatever its weights),
    c. the mean is that of the windows, weighted by their rates, but for 10 %,
-   d. the percentiles rise, the quantile map rises, ends at 100 % with the maximum, and agrees with the percentiles.
-   Each allows for 1 %: what two significant digits of a histogram cost.
+   d. the percentiles rise, the quantile map rises, ends with the maximum, and agrees with the percentiles.
+   Each allows for 1 %: what two significant digits of a histogram cost. A quantile map that doesn't go up to 100 % isn't used itself.
 3. A window's percentiles don't rise: that window isn't used. (Without a sample it has no latency, though its file says 0.)
 4. Consumers were paused in some windows: means over the run mix phases.
 """
@@ -26,7 +26,8 @@ from analysis.omb.result_file import Latency, OmbResult
 TOLERANCE = 0.01
 MEAN_TOLERANCE = 0.10
 PAUSED_SHARE = 0.01  # of the publish rate
-FIRST_WINDOW, AGGREGATE, WINDOW, PAUSED = "first-window", "corrupt-aggregate", "corrupt-window", "paused-consumers"
+FIRST_WINDOW, AGGREGATE, MAP = "first-window", "corrupt-aggregate", "incomplete-map"
+WINDOW, PAUSED = "corrupt-window", "paused-consumers"
 _RISING = (*PERCENTILES, "max")
 # the messages after the last window are in no window, and may decide what the last thousandth is like
 _BOUNDED = ("mean", "p50", "p75", "p95", "p99")
@@ -46,7 +47,7 @@ def faults_of(result: OmbResult) -> tuple[Fault, ...]:
     """Everything found, in the order of the list above."""
     found = [fault for fault in (_first_window(result),) if fault]
     for latency in result.latencies.values():
-        found += _aggregate_faults(result, latency)
+        found += [*_aggregate_faults(result, latency), *_map_faults(latency)]
     for latency in result.latencies.values():
         found += _window_faults(latency)
     paused = _paused(result)
@@ -130,9 +131,7 @@ def _unlike_itself(latency: Latency) -> Iterator[tuple[str, dict[str, Any]]]:
                 f"its {lower} of {aggregate[lower]:,.3f} ms is above its {upper} of {aggregate[upper]:,.3f} ms",
                 {lower: aggregate[lower], upper: aggregate[upper]},
             )
-    if not quantiles:
-        if aggregate["max"] > 0:
-            yield "its quantile map is empty though it has a maximum", {"aggregate_max_ms": aggregate["max"]}
+    if not map_is_whole(latency):
         return
     for (at, value), (then, next_value) in pairwise(quantiles):
         if next_value < value:
@@ -141,10 +140,8 @@ def _unlike_itself(latency: Latency) -> Iterator[tuple[str, dict[str, Any]]]:
                 {"percentile": then, "value_ms": next_value, "before_ms": value},
             )
             return
-    end, last = quantiles[-1]
-    if end != 100.0:
-        yield f"its quantile map ends at {end:.6g} %", {"last_percentile": end}
-    elif abs(last - aggregate["max"]) > TOLERANCE * max(last, aggregate["max"]):
+    last = quantiles[-1][1]
+    if abs(last - aggregate["max"]) > TOLERANCE * max(last, aggregate["max"]):
         yield (
             f"its quantile map ends with {last:,.3f} ms, its maximum is {aggregate['max']:,.3f} ms",
             {"last_ms": last, "aggregate_max_ms": aggregate["max"]},
@@ -156,6 +153,19 @@ def _unlike_itself(latency: Latency) -> Iterator[tuple[str, dict[str, Any]]]:
                 f"its {name} is {aggregate[name]:,.3f} ms, its quantile map says {low:,.3f} to {high:,.3f} ms",
                 {"statistic": name, "aggregate_ms": aggregate[name], "map_from_ms": low, "map_to_ms": high},
             )
+
+
+def map_is_whole(latency: Latency) -> bool:
+    """Whether the quantile map goes up to 100 %."""
+    return bool(latency.quantiles) and latency.quantiles[-1][0] == 100.0
+
+
+def _map_faults(latency: Latency) -> Iterator[Fault]:
+    if map_is_whole(latency) or latency.aggregate["max"] == 0:
+        return
+    ends = f"ends at {latency.quantiles[-1][0]:.6g} %" if latency.quantiles else "is empty"
+    metric = latency.family.metric
+    yield Fault(MAP, metric, f"The quantile map of {metric} {ends}; it isn't used.", {"points": len(latency.quantiles)})
 
 
 def neighbours(quantiles: tuple[tuple[float, float], ...], percentile: float) -> tuple[float, float]:

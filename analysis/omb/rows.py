@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from analysis.omb.faults import AGGREGATE, Fault, faults_of, paused_windows, usable_windows
+from analysis.omb.faults import AGGREGATE, Fault, faults_of, map_is_whole, paused_windows, usable_windows
 from analysis.omb.identity import Known, identity_of
 from analysis.omb.layout import (
     BACKLOG,
@@ -165,14 +165,15 @@ def _latencies(result: OmbResult, sound: bool, left_out: list[LeftOut]) -> Itera
 
 def _of_the_run(latency: Latency, note: str, left_out: list[LeftOut]) -> Iterator[dict[str, Any]]:
     metric = latency.family.metric
-    read_off = {name: value for name, at in FROM_MAP.items() if (value := _read_off(latency, at)) is not None}
+    points = FROM_MAP.items() if map_is_whole(latency) else ()
+    read_off = {name: value for name, at in points if (value := _read_off(latency, at)) is not None}
     for name in ("mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "p99.999", "max"):
         if name in latency.aggregate:
             yield _figure(f"{metric}_{name}", MS, latency.aggregate[name], note)
         elif name in read_off:
             yield _figure(f"{metric}_{name}", MS, read_off[name], f"{note}; read off the quantile map")
         else:
-            left_out.append(LeftOut(f"{metric}_{name}", "the quantile map has no point near it"))
+            left_out.append(LeftOut(f"{metric}_{name}", "the quantile map has no point near it, or isn't whole"))
 
 
 def _of_the_windows(
