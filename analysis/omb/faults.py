@@ -6,6 +6,7 @@
    a. the maximum is at least the highest of the windows,
    b. mean and percentiles lie between the lowest and the highest of the windows (true of every mixture, whatever its weights),
    c. the mean is that of the windows, weighted by their rates, but for 10 %,
+   (b and c only from six windows on: in a shorter run, what came after the last window weighs)
    d. the percentiles rise, the quantile map rises, ends with the maximum, and agrees with the percentiles.
    Each allows for 1 %: what two significant digits of a histogram cost. A quantile map that doesn't go up to 100 % isn't used itself.
 3. A window's percentiles don't rise: that window isn't used. (Without a sample it has no latency, though its file says 0.)
@@ -25,6 +26,7 @@ from analysis.omb.result_file import Latency, OmbResult
 
 TOLERANCE = 0.01
 MEAN_TOLERANCE = 0.10
+LEAST_WINDOWS = 6
 PAUSED_SHARE = 0.01  # of the publish rate
 FIRST_WINDOW, AGGREGATE, MAP = "first-window", "corrupt-aggregate", "incomplete-map"
 WINDOW, PAUSED = "corrupt-window", "paused-consumers"
@@ -99,6 +101,8 @@ def _unlike_windows(result: OmbResult, latency: Latency) -> Iterator[tuple[str, 
             f"its maximum is {aggregate['max']:,.3f} ms, that of a window {highest:,.3f} ms",
             {"aggregate_max_ms": aggregate["max"], "window_max_ms": highest},
         )
+    if len(usable) < LEAST_WINDOWS:
+        return
     for name in _BOUNDED:
         low, high = min(windows[name]), max(windows[name])
         if not low * (1 - TOLERANCE) <= aggregate[name] <= high * (1 + TOLERANCE):

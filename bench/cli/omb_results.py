@@ -12,14 +12,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.checkout import CHECKOUT, HOME, SCRATCH
+from bench.checkout import CHECKOUT, RESULTS, SCRATCH
 from bench.cli.campaign import master_option, reporter_of, results_argument
 from bench.cli.options import console, json_option, plain_option, shown
-from bench.omb.results import Import, export_results, import_results
+from bench.omb.results import Import, export_results, import_results, result_files, trials_to_export
 from bench.progress import Step
 from bench.results import Results
 
-IMPORTED = HOME / "results" / "imported"
+IMPORTED = RESULTS / "imported"
 REFUSED = 1
 _PIPE_COLUMNS = 200
 _FIRST_WINDOW = "first-window"  # every file has it: a word in the table would say nothing
@@ -37,9 +37,10 @@ def import_omb(files: tuple[Path, ...], out: Path | None, master: str, plain: bo
     Every generation of the format; a folder stands for the JSON files below it. What can't be believed in a file is not used, and
     said. An earlier import in the same folder is replaced.
     """
-    with reporter_of(plain or as_json, [Step("import", 10.0 + 0.1 * len(files))]) as reporter:
+    found = result_files(files)
+    with reporter_of(plain or as_json, [Step("import", 10.0 + 0.1 * len(found))]) as reporter:
         reporter.step("import")
-        done = import_results(files, out or IMPORTED, CHECKOUT, master=master, scratch=SCRATCH, on_line=reporter.detail)
+        done = import_results(found, out or IMPORTED, CHECKOUT, master=master, scratch=SCRATCH, on_line=reporter.detail)
     if as_json:
         click.echo(json.dumps({"out": str(done.folder), **done.document, "values": done.values}, indent=1))
     else:
@@ -56,11 +57,12 @@ def import_omb(files: tuple[Path, ...], out: Path | None, master: str, plain: bo
 def export_omb(results_dir: Path, trials: tuple[str, ...], out: Path | None, master: str, plain: bool) -> int:
     """Write trials as result files of OpenMessaging Benchmark, which its bin/create_charts.py draws."""
     results = Results(results_dir)
-    with reporter_of(plain, [Step("export", 15.0 + 5.0 * (len(trials) or len(results.finished())))]) as reporter:
+    chosen = trials_to_export(results, trials)
+    with reporter_of(plain, [Step("export", 15.0 + 5.0 * len(chosen))]) as reporter:
         reporter.step("export")
         written = export_results(
             results,
-            trials,
+            chosen,
             out or results_dir / "omb",
             CHECKOUT,
             master=master,
@@ -69,6 +71,8 @@ def export_omb(results_dir: Path, trials: tuple[str, ...], out: Path | None, mas
         )
     for file in written:
         click.echo(shown(file))
+    if len(written) < len(chosen):
+        console.print(f"{len(chosen) - len(written)} not exported: no load was recorded.", markup=False)
     return 0
 
 

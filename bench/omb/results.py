@@ -42,10 +42,10 @@ def result_files(given: Sequence[Path]) -> list[Path]:
 
 
 def import_results(
-    given: Sequence[Path], out: Path, checkout: Path, *, master: str, scratch: Path, on_line: Callable[[str], None]
+    files: Sequence[Path], out: Path, checkout: Path, *, master: str, scratch: Path, on_line: Callable[[str], None]
 ) -> Import:
     """Imports files into the folder `out`. Raises SameboxError if none of them can be."""
-    arguments = ["import-omb", *map(str, result_files(given)), "--out", str(out.resolve())]
+    arguments = ["import-omb", *map(str, files), "--out", str(out.resolve())]
     submit_job(arguments, checkout, master=master, scratch=scratch, on_line=on_line, what="import")
     return read_import(out)
 
@@ -59,20 +59,11 @@ def read_import(folder: Path) -> Import:
     return Import(folder, json.loads((folder / "import.json").read_text(encoding="utf-8")), values)
 
 
-def export_results(
-    results: Results,
-    trials: Sequence[str],
-    out: Path,
-    checkout: Path,
-    *,
-    master: str,
-    scratch: Path,
-    on_line: Callable[[str], None],
-) -> list[Path]:
-    """Writes trials as result files and returns those; without `trials`, all. Raises InvalidInput for one that isn't there."""
+def trials_to_export(results: Results, named: Sequence[str]) -> tuple[str, ...]:
+    """The trials named, or all that are finished. Raises InvalidInput if one isn't there, or its records aren't here."""
     results.manifest()
     finished = results.finished()
-    for trial in trials:
+    for trial in named:
         if trial not in finished:
             known = ", ".join(finished) or "none"
             raise InvalidInput(f"{results.root}: no finished trial {trial!r}.", next_step=f"Finished are: {known}.")
@@ -84,6 +75,20 @@ def export_results(
             f"the records of {results.root} are in the bucket {bucket}: the client hosts sent them there.",
             next_step="Bring produced/ and consumed/ of the trials here first; they lie there in the same layout.",
         )
+    return tuple(named) or finished
+
+
+def export_results(
+    results: Results,
+    trials: Sequence[str],
+    out: Path,
+    checkout: Path,
+    *,
+    master: str,
+    scratch: Path,
+    on_line: Callable[[str], None],
+) -> list[Path]:
+    """Writes trials as result files into `out` and returns those; a trial without a recorded load has none."""
     named = [word for trial in trials for word in ("--trial", trial)]
     arguments = ["export-omb", str(results.root.resolve()), *named, "--out", str(out.resolve())]
     submit_job(arguments, checkout, master=master, scratch=scratch, on_line=on_line, what="export")

@@ -141,8 +141,13 @@ def test_the_first_files_had_no_end_to_end_latency(tmp_path: Path) -> None:
 
 def test_a_fork_may_say_more(tmp_path: Path) -> None:
     """Its own keys are named, version and times are kept, minima are read."""
-    extras = {"version": "23.1", "beginTime": "2026-01-01T00:00:00", "sampleRateMillis": 10000, "sent": [1, 2, 3]}
-    one = imported(tmp_path, document("g2", publishLatencyMin=[0.1, 0.2, 0.3], **extras))
+    extras = {
+        "version": "23.1",
+        "beginTime": "2026-01-01T00:00:00",
+        "sampleRateMillis": 10000,
+        "sent": [1, 2, 3, 4, 5, 6],
+    }
+    one = imported(tmp_path, document("g2", publishLatencyMin=[0.1] * 6, **extras))
     assert {"version", "beginTime", "sampleRateMillis", "sent", "publishLatencyMin"} == set(one.result.extras)
     assert one.identity["version"].value == "23.1"
     assert {"publish_latency_min"} <= {row["metric"] for row in one.windows}
@@ -171,7 +176,7 @@ def spoil_percentile(made: dict[str, Any]) -> None:
 
 
 def spoil_mean(made: dict[str, Any]) -> None:
-    made["publishLatencyAvg"] = [3.0, 3.0, 9.0]  # the run: 3.3
+    made["publishLatencyAvg"] = [3.0, 3.0, 9.0, 3.0, 3.0, 3.0]  # the run: 3.3
 
 
 def spoil_order(made: dict[str, Any]) -> None:
@@ -223,6 +228,15 @@ def test_a_quantile_map_that_is_not_whole_is_not_read(points: dict[str, float], 
     assert "omb_end_to_end_latency_p90" in one.values()
 
 
+def test_a_short_run_is_not_held_to_its_windows(tmp_path: Path) -> None:
+    """What came after the last window weighs in it; a maximum below that of a window is corrupt all the same."""
+    made = {key: value[:2] if isinstance(value, list) else value for key, value in document("g0").items()}
+    made["aggregatedPublishLatency99pct"] = made["aggregatedPublishLatencyQuantiles"]["99.0"] = 12.0
+    assert imported(tmp_path, made).aggregates_used
+    spoil_maximum(made)
+    assert not imported(tmp_path, made).aggregates_used
+
+
 def test_a_window_that_contradicts_itself_is_left_out(tmp_path: Path) -> None:
     """Its median is above its 99th percentile; the other windows stay."""
     made = document()
@@ -230,7 +244,7 @@ def test_a_window_that_contradicts_itself_is_left_out(tmp_path: Path) -> None:
     one = imported(tmp_path, made)
     (fault,) = (fault for fault in one.faults if fault.fault == WINDOW)
     assert fault.evidence == {"windows": [2]}
-    assert [row["window"] for row in one.windows if row["metric"] == "publish_latency_p50"] == [1, 3]
+    assert [row["window"] for row in one.windows if row["metric"] == "publish_latency_p50"] == [1, 3, 4, 5, 6]
 
 
 def test_one_window_gives_no_rate(tmp_path: Path) -> None:
@@ -280,8 +294,8 @@ def without(key: str) -> dict[str, Any]:
         (document(publishRate=[1, True, 3]), "publishRate[1]: expected a finite number, found true"),
         (document(publishRate=[1, float("nan"), 3]), "publishRate[1]: expected a finite number, found NaN"),
         (document(publishRate=[1, -1, 3]), "publishRate[1]: expected a number, 0 or more, found -1"),
-        (document(publishLatencyMax=[1.0, 2.0]), "publishRate has 3 windows and publishLatencyMax has 2"),
-        (document(publishErrorRate=[0.0]), "publishRate has 3 windows and publishErrorRate has 1"),
+        (document(publishLatencyMax=[1.0, 2.0]), "publishRate has 6 windows and publishLatencyMax has 2"),
+        (document(publishErrorRate=[0.0]), "publishRate has 6 windows and publishErrorRate has 1"),
         (document(partitions="16"), 'partitions: expected a whole number, 0 or more, found "16"'),
         (document(aggregatedPublishLatencyQuantiles=[1]), "aggregatedPublishLatencyQuantiles: expected an object"),
         (document(aggregatedPublishLatencyQuantiles={"p50": 1.0}), 'percentiles from 0 to 100 as its keys, found "p50"'),
