@@ -230,7 +230,7 @@ def test_a_quantile_map_that_is_not_whole_is_not_read(points: dict[str, float], 
 
 def test_a_short_run_is_not_held_to_its_windows(tmp_path: Path) -> None:
     """What came after the last window weighs in it; a maximum below that of a window is corrupt all the same."""
-    made = {key: value[:2] if isinstance(value, list) else value for key, value in document("g0").items()}
+    made: dict[str, Any] = {k: v[:2] if isinstance(v, list) else v for k, v in document("g0").items()}
     made["aggregatedPublishLatency99pct"] = made["aggregatedPublishLatencyQuantiles"]["99.0"] = 12.0
     assert imported(tmp_path, made).aggregates_used
     spoil_maximum(made)
