@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import aws, campaign, detached, doctor, hosts, money, plan, prove, status, sweep, testbed
+from bench.cli import aws, campaign, compare, detached, doctor, hosts, money, plan, prove, status, sweep, testbed
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -35,12 +35,12 @@ for command in (
     testbed.vet,
     prove.prove_durability,
     plan.plan,
-    prove.prove_durability,
     campaign.run,
     campaign.resume,
     status.status,
     detached.abandon,
     campaign.report,
+    compare.compare,
     campaign.whole_campaign,
     doctor.doctor,
     money.cost,
