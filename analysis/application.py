@@ -26,7 +26,8 @@ from analysis.comparison import compare, count_outcomes, excluded_trials
 from analysis.cross_check import CHECKS as NATIVE_CHECKS
 from analysis.cross_check import cross_checks
 from analysis.curve_figure import curve_drawings
-from analysis.drawing import Drawing
+from analysis.disk_figure import disk_drawings
+from analysis.drawing import Drawings
 from analysis.errors import AnalysisError
 from analysis.gather import gather
 from analysis.load import load_records
@@ -78,11 +79,11 @@ def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, p
     progress("checks and comparison")
     found = conclude(campaign, aggregates)
     progress("figures")
-    curves, times = draw(found, aggregates)
+    drawings = draw(found, aggregates)
     report = report_document(found)
     folder = scratch / "report"
     folder.mkdir()
-    write_outputs(folder, page=render_page(report, curves, times), report=report, drawings=[*curves, *times])
+    write_outputs(folder, page=render_page(report, drawings), report=report, drawings=drawings.all)
     storage.publish(folder, out)
     progress(f"report: {out}/index.html")
 
@@ -110,8 +111,8 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
     )
 
 
-def draw(found: Results, aggregates: Aggregates) -> tuple[list[Drawing], list[Drawing]]:
-    """Percentile curves per cell, and every trial over time with one latency axis per cell."""
+def draw(found: Results, aggregates: Aggregates) -> Drawings:
+    """Percentile curves and disks per cell, and every trial over time with one latency axis per cell."""
     contestants = list(dict.fromkeys(evidence.trial.contestant for evidence in found.trials))
     seconds = [TrialSeconds(evidence.trial, aggregates) for evidence in found.trials]
     limits = {
@@ -119,6 +120,9 @@ def draw(found: Results, aggregates: Aggregates) -> tuple[list[Drawing], list[Dr
         for cell in {one.trial.cell for one in seconds}
     }
     times = [trial_drawing(one, limits[one.trial.cell]) for one in seconds]
-    return curve_drawings(found.trials, contestants, {exclusion.trial for exclusion in found.excluded}), [
-        drawing for drawing in times if drawing
-    ]
+    excluded = {exclusion.trial for exclusion in found.excluded}
+    return Drawings(
+        curves=tuple(curve_drawings(found.trials, contestants, excluded)),
+        disks=tuple(disk_drawings(found.trials, found.campaign.vetting, contestants, excluded)),
+        times=tuple(drawing for drawing in times if drawing),
+    )

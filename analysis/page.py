@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from analysis import formatting
-from analysis.drawing import Drawing
+from analysis.drawing import Drawings
 from analysis.percentiles import TABLE_QUANTILES, quantile_name
 
 _TEMPLATES = "templates"
 
 
-def render_page(report: Mapping[str, Any], curves: Sequence[Drawing], times: Sequence[Drawing]) -> str:
+def render_page(report: Mapping[str, Any], drawings: Drawings) -> str:
     """The page as HTML text."""
     environment = Environment(
         loader=FunctionLoader(_resource),
@@ -34,8 +34,7 @@ def render_page(report: Mapping[str, Any], curves: Sequence[Drawing], times: Seq
     return template.render(
         report=report,
         manifest=report["manifest"],
-        curves=curves,
-        times=times,
+        drawings=drawings,
         css=_resource("report.css"),
         quantiles=_shown_quantiles(report),
         matrix=_check_matrix(report),

@@ -12,6 +12,7 @@ from analysis.answer import Answer
 from analysis.campaign import Campaign, Trial
 from analysis.checks import judge
 from analysis.comparison import count_outcomes
+from analysis.drawing import Drawings
 from analysis.evidence import Counts, Evidence
 from analysis.page import render_page
 from analysis.report import Results, report_document
@@ -42,7 +43,7 @@ def text() -> str:
         cross_checks=[],
         answer=Answer((), "Nothing can be compared.", ()),
     )
-    page = render_page(report_document(results), [], [])
+    page = render_page(report_document(results), Drawings())
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page)))
 
 
