@@ -150,7 +150,8 @@ def test_an_abort_ends_the_search() -> None:
     ("samples", "errors", "words"),
     [
         (samples_of(1000, 12), 0, ""),
-        (samples_of(990, 12), 0, "acknowledged 990 of 1,000"),
+        (samples_of(990, 12), 0, ""),
+        (samples_of(980, 12), 0, "acknowledged 980 of 1,000"),
         (samples_of(1000, 12, received=0.9), 0, "a backlog grows"),
         (samples_of(1000, 12, lag_ms=200), 0, "200 ms late"),
         (samples_of(1000, 12), 3, "3 messages were given up or lost"),
@@ -162,6 +163,12 @@ def test_what_is_sustained(samples: tuple[Sample, ...], errors: int, words: str)
     judged = judge(samples, 1000, from_s=2, to_s=12, errors=errors)
     assert judged.sustained == (not words)
     assert words in judged.reason
+
+
+def test_a_longer_run_is_judged_more_strictly() -> None:
+    """A tenth of a second on its way is a hundredth of ten seconds, and nothing of ten minutes."""
+    assert judge(samples_of(990, 12), 1000, from_s=2, to_s=12, errors=0).sustained
+    assert not judge(samples_of(990, 602), 1000, from_s=2, to_s=602, errors=0).sustained
 
 
 def test_one_late_second_is_no_lag_that_grows() -> None:
