@@ -1,6 +1,7 @@
 """Maximum throughput: the highest rate that a system sustains, found by bracketing, then confirmed by a run of full length.
 
-1. a run that isn't judged, at the rate where the search begins: brokers that have just been started compile their code as they go
+1. runs that aren't judged, at the rate where the search begins, until one is hardly better than the one before: brokers that have
+   just been started compile their code as they go
 2. double the rate until a step isn't sustained (halve it, if the first one isn't)
 3. halve the bracket, by ratio, until it is narrow; then try its upper end again, and go on from there if it is sustained now
 4. run the highest sustained rate at full length; if it isn't sustained there, a little less, some times
@@ -29,6 +30,8 @@ STEP_SHARE = 6  # a step lasts a sixth of the confirmation
 STEP_WARMUP_S = 2.0
 TRIES = 2
 WARMUP_RUN_S = 10.0
+MOST_WARMUPS = 4
+HARDLY_BETTER = 1.1
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,16 @@ def find_highest(
         attempts.append(Attempt(kind, rate_per_s, shape.measure_s, judgement))
         return load, judgement.sustained
 
+    def warm_up(rate_per_s: int) -> None:
+        before_per_s = 0.0
+        for _ in range(MOST_WARMUPS):
+            load, sustained = attempt("warm-up", rate_per_s)
+            discard(load)
+            acked_per_s = attempts[-1].judgement.acked_per_s
+            if sustained or acked_per_s <= HARDLY_BETTER * before_per_s:
+                return
+            before_per_s = acked_per_s
+
     def sustains(rate_per_s: int, tries: int) -> bool:
         for _ in range(tries):
             load, sustained = attempt("step", rate_per_s)
@@ -107,7 +120,7 @@ def find_highest(
 
     try:
         begin_per_s = max(workload.producers, min(workload.planned_rate_per_s, workload.rate_per_s))
-        discard(attempt("warm-up", begin_per_s)[0])
+        warm_up(begin_per_s)
         rate_per_s = bracket(sustains, begin_per_s, workload.producers, workload.rate_per_s)
         return _confirmed(rate_per_s or workload.producers, workload.producers, attempt, discard, attempts)
     except _Aborted as aborted:

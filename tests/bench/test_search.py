@@ -95,6 +95,23 @@ def test_the_found_rate_is_confirmed_at_full_length() -> None:
     assert next(attempt["rate_per_s"] for attempt in found.to_json()["attempts"]) == 10_000
 
 
+@pytest.mark.parametrize(
+    ("achieved", "warmups"), [([20, 5_000, 9_000, 9_500], 4), ([20, 5_000, 5_100], 3), ([10_000], 1), ([900, 900], 2)]
+)
+def test_cold_brokers_are_warmed_up_until_they_get_no_better(achieved: list[int], warmups: int) -> None:
+    """A run that reaches its rate ends it, as does one that is hardly better than the one before, or the fourth."""
+    seen: list[float] = []
+
+    def run(spec: LoadSpec) -> LoadResult:
+        if spec.workload.warmup_s == 0 and len(seen) < len(achieved):
+            seen.append(achieved[len(seen)])
+            return loaded(spec, seen[-1])
+        return system(50_000)(spec)
+
+    found = find_highest(SPEC, run, lambda _load: None)
+    assert sum(attempt.kind == "warm-up" for attempt in found.attempts) == warmups
+
+
 def test_a_hiccup_is_no_limit() -> None:
     """A step that fails once and then holds is sustained: one try in four fails for no reason of the system's."""
     chance = random.Random(3)
