@@ -39,6 +39,7 @@ from analysis.report import Results, report_document
 from analysis.session import start_session
 from analysis.storage import Storage
 from analysis.time_figure import TrialSeconds, shared_limits_ms, trial_drawing
+from analysis.vetting_figure import vetting_drawings
 
 
 def run(arguments: Sequence[str], scratch: Path) -> int:
@@ -125,4 +126,5 @@ def draw(found: Results, aggregates: Aggregates) -> Drawings:
         curves=tuple(curve_drawings(found.trials, contestants, excluded)),
         disks=tuple(disk_drawings(found.trials, found.campaign.vetting, contestants, excluded)),
         times=tuple(drawing for drawing in times if drawing),
+        vetting=tuple(vetting_drawings(found.campaign.vetting)),
     )

@@ -69,11 +69,12 @@ class Drawings:
     curves: tuple[Drawing, ...] = ()
     disks: tuple[Drawing, ...] = ()
     times: tuple[Drawing, ...] = ()
+    vetting: tuple[Drawing, ...] = ()
 
     @property
     def all(self) -> tuple[Drawing, ...]:
         """Every figure, in the order of the page."""
-        return (*self.curves, *self.disks, *self.times)
+        return (*self.curves, *self.times, *self.disks, *self.vetting)
 
 
 def style(name: str) -> Any:
