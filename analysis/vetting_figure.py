@@ -103,6 +103,6 @@ def _draw(found: Sequence[Reading]) -> Drawing:
         row[0].set_ylim(len(disks) - 0.5, -0.5)
         figure.tight_layout(w_pad=1.2)
         svg = svg_of(figure, title)
-    note = "A mark per disk, dashed: the fleet's median. Round: accepted (grey: judged by no rule), square: with a warning, cross: rejected."
+    note = "A mark per disk, dashed: the fleet's median. Round: accepted (grey: by no rule), square: warned about, cross: rejected."
     rows = [(r.hosts, r.device, r.metric, r.value, r.verdict) for r in found]
     return Drawing(name, title, note, svg, ("hosts", "device", "metric", "value_bytes_per_s_or_ns", "verdict"), rows)
