@@ -96,10 +96,17 @@ def test_the_found_rate_is_confirmed_at_full_length() -> None:
 
 
 @pytest.mark.parametrize(
-    ("achieved", "warmups"), [([20, 5_000, 9_000, 9_500], 4), ([20, 5_000, 5_100], 3), ([10_000], 1), ([900, 900], 2)]
+    ("achieved", "warmups"),
+    [
+        ([20, 5_000, 9_000, 9_500], 4),
+        ([20, 5_000, 5_100], 3),
+        ([10_000], 1),
+        ([900, 900], 2),
+        ([10, 20, 40, 80, 160, 320], 6),
+    ],
 )
 def test_cold_brokers_are_warmed_up_until_they_get_no_better(achieved: list[int], warmups: int) -> None:
-    """A run that reaches its rate ends it, as does one that is hardly better than the one before, or the fourth."""
+    """A run that reaches its rate ends it, as does one that is hardly better than the one before, or the sixth."""
     seen: list[float] = []
 
     def run(spec: LoadSpec) -> LoadResult:
