@@ -75,6 +75,24 @@ def test_what_failed_too_early_is_tried_again() -> None:
     assert 40_000 / NARROW <= found <= 40_000
 
 
+def test_what_was_far_off_is_not_tried_again() -> None:
+    """Half of the rate is no hiccup; a tenth less may be one."""
+    tried: list[int] = []
+
+    def run(spec: LoadSpec) -> LoadResult:
+        rate = spec.workload.rate_per_s
+        tried.append(rate)
+        return loaded(spec, {20_000: 18_000, 40_000: 20_000}.get(rate, rate))
+
+    find_highest(SPEC, run, lambda _load: None)
+    assert tried.count(20_000) >= 2
+    begins = dataclasses.replace(WORKLOAD, expected_rate_per_s=40_000)
+    tried.clear()
+    find_highest(dataclasses.replace(SPEC, workload=begins), run, lambda _load: None)
+    assert tried[:3] == [40_000, 40_000, 40_000], "two warm-ups, one step"
+    assert tried[3] == 20_000
+
+
 def test_nothing_sustained_is_nothing_found() -> None:
     """Not even one message a second."""
     assert bracket(lambda _rate, _tries: False, 1000, 1, 5000) is None
