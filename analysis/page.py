@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
 
 from analysis import formatting
 from analysis.drawing import Drawings
@@ -29,17 +30,30 @@ def render_page(report: Mapping[str, Any], drawings: Drawings) -> str:
         *(formatting.number, formatting.quantity, formatting.size, formatting.ratio, formatting.moment),
         *(formatting.words, formatting.plain),
     )
-    environment.filters.update({function.__name__: function for function in filters})
+    environment.filters.update({function.__name__: _with_value(function) for function in filters})
     template = environment.get_template("report.html.j2")
     return template.render(
         report=report,
         manifest=report["manifest"],
         drawings=drawings,
         css=_resource("report.css"),
+        sortable=_resource("sortable.min.js"),
         quantiles=_shown_quantiles(report),
         matrix=_check_matrix(report),
         vetting_rows=_vetting_rows(report["vetting"]),
     )
+
+
+def _with_value(shown: Callable[..., str]) -> Callable[..., str]:
+    """The filter, with a number's full value beside what is shown of it: tables sort by that."""
+
+    def filtered(value: Any, *arguments: Any) -> str:
+        text = shown(value, *arguments)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return text
+        return Markup('<data value="{}">{}</data>').format(value, text)
+
+    return filtered
 
 
 def _shown_quantiles(report: Mapping[str, Any]) -> list[str]:
