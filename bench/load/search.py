@@ -24,7 +24,7 @@ from bench.workload import Workload
 
 Kind = Literal["warm-up", "step", "confirmation"]
 NARROW = 1.05
-NARROW_OF_SHORT_STEPS, SHORT_STEP_S = 1.1, 10.0  # which differ by as much from one to the next
+NARROW_OF_SHORT_STEPS, SHORT_STEP_S = 1.2, 10.0  # which differ by a tenth to either side from one to the next
 LESS = 0.95
 MOST_CONFIRMATIONS = 4
 SHORTEST_STEP_S, LONGEST_STEP_S = 5.0, 30.0
@@ -34,8 +34,8 @@ TRIES = 2
 FAR_OFF = 0.7
 # Between runs that aren't kept, nobody waits for what may be delivered twice.
 QUIET_S = 0.2
-WARMUP_RUN_S = 10.0
-MOST_WARMUPS = 6
+WARMUP_RUN_S = 6.0
+MOST_WARMUPS = 8
 HARDLY_BETTER = 1.1
 
 
