@@ -90,7 +90,9 @@ def test_a_system_takes_both_places_in_its_aa_block(tmp_path: Path) -> None:
 
 def test_an_aa_block_has_every_variant_of_its_system_twice(tmp_path: Path) -> None:
     """With and without its journal; a system that hasn't the variant has its own turn."""
-    text = GOOD.replace("durability = [1]", 'durability = [2, "2-bypass"]').replace("blocks = 2", "blocks = 2\naa_blocks = 2")
+    text = GOOD.replace("durability = [1]", 'durability = [2, "2-bypass"]').replace(
+        "blocks = 2", "blocks = 2\naa_blocks = 2"
+    )
     order = [t for t in order_of(load_campaign(write(tmp_path, text))) if t.block_kind == "A/A"]
     first, second = ([(t.system, t.durability) for t in order if t.block == block] for block in (2, 4))
     assert first == [("pulsar", "2"), ("pulsar", "2-bypass")] * 2
