@@ -95,7 +95,10 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
     campaign = replace(campaign, trials=tuple(evidence.trial for evidence in trials))
     checks = judge(trials, declared) + judge(natives, [rule for rule in declared if rule["check"] in NATIVE_CHECKS])
     measured = [measurement for evidence in trials for measurement in measurements(evidence)]
-    outcomes, excluded = count_outcomes(trials, checks), excluded_trials(trials, checks)
+    outcomes, aa_outcomes = (
+        count_outcomes([evidence for evidence in trials if evidence.trial.is_aa is aa], checks) for aa in (False, True)
+    )
+    excluded = excluded_trials(trials, checks)
     comparisons = compare(trials, checks, measured)
     return Results(
         campaign=campaign,
@@ -103,9 +106,10 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         checks=checks,
         measured=measured,
         outcomes=outcomes,
+        aa_outcomes=aa_outcomes,
         excluded=excluded,
         comparisons=comparisons,
-        answer=answer(campaign, comparisons, outcomes, excluded),
+        answer=answer(campaign, comparisons, outcomes, excluded, aa_outcomes),
         cross_checks=cross_checks(trials, natives, checks, measured),
     )
 
@@ -119,6 +123,7 @@ def draw(found: Results, aggregates: Aggregates) -> tuple[list[Drawing], list[Dr
         for cell in {one.trial.cell for one in seconds}
     }
     times = [trial_drawing(one, limits[one.trial.cell]) for one in seconds]
-    return curve_drawings(found.trials, contestants, {exclusion.trial for exclusion in found.excluded}), [
+    compared = [evidence for evidence in found.trials if not evidence.trial.is_aa]
+    return curve_drawings(compared, contestants, {exclusion.trial for exclusion in found.excluded}), [
         drawing for drawing in times if drawing
     ]

@@ -27,7 +27,7 @@ def render_page(report: Mapping[str, Any], curves: Sequence[Drawing], times: Seq
     )
     filters: tuple[Callable[..., str], ...] = (
         *(formatting.number, formatting.quantity, formatting.size, formatting.ratio, formatting.moment),
-        *(formatting.words, formatting.plain),
+        *(formatting.words, formatting.plain, formatting.p_value),
     )
     environment.filters.update({function.__name__: function for function in filters})
     template = environment.get_template("report.html.j2")
