@@ -97,7 +97,10 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
     campaign = replace(campaign, trials=tuple(evidence.trial for evidence in trials))
     checks = judge(trials, declared) + judge(natives, [rule for rule in declared if rule["check"] in NATIVE_CHECKS])
     measured = [measurement for evidence in trials for measurement in measurements(evidence)]
-    outcomes, excluded = count_outcomes(trials, checks), excluded_trials(trials, checks)
+    outcomes, aa_outcomes = (
+        count_outcomes([evidence for evidence in trials if evidence.trial.is_aa is aa], checks) for aa in (False, True)
+    )
+    excluded = excluded_trials(trials, checks)
     comparisons = compare(trials, checks, measured)
     return Results(
         campaign=campaign,
@@ -105,9 +108,10 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         checks=checks,
         measured=measured,
         outcomes=outcomes,
+        aa_outcomes=aa_outcomes,
         excluded=excluded,
         comparisons=comparisons,
-        answer=answer(campaign, comparisons, outcomes, excluded),
+        answer=answer(campaign, comparisons, outcomes, excluded, aa_outcomes),
         cross_checks=cross_checks(trials, natives, checks, measured),
     )
 
@@ -122,8 +126,9 @@ def draw(found: Results, aggregates: Aggregates) -> Drawings:
     }
     times = [trial_drawing(one, limits[one.trial.cell]) for one in seconds]
     excluded = {exclusion.trial for exclusion in found.excluded}
+    compared = [evidence for evidence in found.trials if not evidence.trial.is_aa]
     return Drawings(
-        curves=tuple(curve_drawings(found.trials, contestants, excluded)),
+        curves=tuple(curve_drawings(compared, contestants, excluded)),
         disks=tuple(disk_drawings(found.trials, found.campaign.vetting, contestants, excluded)),
         times=tuple(drawing for drawing in times if drawing),
         vetting=tuple(vetting_drawings(found.campaign.vetting)),

@@ -28,7 +28,7 @@ def render_page(report: Mapping[str, Any], drawings: Drawings) -> str:
     )
     filters: tuple[Callable[..., str], ...] = (
         *(formatting.number, formatting.quantity, formatting.size, formatting.ratio, formatting.moment),
-        *(formatting.words, formatting.plain),
+        *(formatting.words, formatting.plain, formatting.p_value),
     )
     environment.filters.update({function.__name__: _with_value(function) for function in filters})
     template = environment.get_template("report.html.j2")
