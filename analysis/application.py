@@ -35,6 +35,7 @@ from analysis.metrics import measurements
 from analysis.outputs import write_outputs
 from analysis.page import render_page
 from analysis.pipeline import Aggregates, aggregate
+from analysis.ratio_figure import ratio_drawings
 from analysis.report import Results, report_document
 from analysis.session import start_session
 from analysis.storage import Storage
@@ -128,6 +129,7 @@ def draw(found: Results, aggregates: Aggregates) -> Drawings:
     excluded = {exclusion.trial for exclusion in found.excluded}
     compared = [evidence for evidence in found.trials if not evidence.trial.is_aa]
     return Drawings(
+        ratios=tuple(ratio_drawings(found.comparisons)),
         curves=tuple(curve_drawings(compared, contestants, excluded)),
         disks=tuple(disk_drawings(found.trials, found.campaign.vetting, contestants, excluded)),
         times=tuple(drawing for drawing in times if drawing),

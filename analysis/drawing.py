@@ -66,6 +66,7 @@ class Drawing:
 class Drawings:
     """A report's figures, by the chapter that shows them."""
 
+    ratios: tuple[Drawing, ...] = ()
     curves: tuple[Drawing, ...] = ()
     disks: tuple[Drawing, ...] = ()
     times: tuple[Drawing, ...] = ()
@@ -74,7 +75,7 @@ class Drawings:
     @property
     def all(self) -> tuple[Drawing, ...]:
         """Every figure, in the order of the page."""
-        return (*self.curves, *self.times, *self.disks, *self.vetting)
+        return (*self.ratios, *self.curves, *self.times, *self.disks, *self.vetting)
 
 
 def style(name: str) -> Any:
