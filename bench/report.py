@@ -50,14 +50,29 @@ def make_report(
             f"the records of {results.root} are in the bucket {bucket}: the client hosts sent them there.",
             next_step=f"Make the report there: samebox report {results.root} --on emr --stack NAME",
         )
-    submit_job([str(results.root.resolve())], checkout, master=master, scratch=scratch, on_line=on_line, what="report")
+    submit_job(
+        job_file(checkout),
+        [str(results.root.resolve())],
+        checkout,
+        master=master,
+        scratch=scratch,
+        on_line=on_line,
+        what="report",
+    )
     return read_verdicts(results)
 
 
 def submit_job(
-    arguments: Sequence[str], checkout: Path, *, master: str, scratch: Path, on_line: Callable[[str], None], what: str
+    job: Path,
+    arguments: Sequence[str],
+    checkout: Path,
+    *,
+    master: str,
+    scratch: Path,
+    on_line: Callable[[str], None],
+    what: str,
 ) -> None:
-    """Runs a task of the analysis job by spark-submit. Raises SameboxError with the job's own error, or its last words."""
+    """Runs a job of analysis by spark-submit, in a folder of its own. Raises SameboxError with its own error, or its last words."""
     submit = require_spark()
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{what}-", dir=scratch) as work:
@@ -67,7 +82,7 @@ def submit_job(
             *("--master", master, "--py-files", str(archive)),
             *("--conf", f"spark.local.dir={work}", "--conf", f"spark.sql.warehouse.dir={work}/warehouse"),
             *("--conf", f"spark.driver.extraJavaOptions=-Djava.io.tmpdir={work} -XX:-UsePerfData"),
-            str(job_file(checkout)),
+            str(job),
             *arguments,
         ]
         environment = {

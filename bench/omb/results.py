@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.report import submit_job
+from bench.report import job_file, submit_job
 from bench.results import Results
 from provisioning.errors import InvalidInput
 
@@ -46,7 +46,7 @@ def import_results(
 ) -> Import:
     """Imports files into the folder `out`. Raises SameboxError if none of them can be."""
     arguments = ["import-omb", *map(str, files), "--out", str(out.resolve())]
-    submit_job(arguments, checkout, master=master, scratch=scratch, on_line=on_line, what="import")
+    submit_job(job_file(checkout), arguments, checkout, master=master, scratch=scratch, on_line=on_line, what="import")
     return read_import(out)
 
 
@@ -91,5 +91,5 @@ def export_results(
     """Writes trials as result files into `out` and returns those; a trial without a recorded load has none."""
     named = [word for trial in trials for word in ("--trial", trial)]
     arguments = ["export-omb", str(results.root.resolve()), *named, "--out", str(out.resolve())]
-    submit_job(arguments, checkout, master=master, scratch=scratch, on_line=on_line, what="export")
+    submit_job(job_file(checkout), arguments, checkout, master=master, scratch=scratch, on_line=on_line, what="export")
     return sorted(out.glob("*.json"))
