@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from analysis.omb.layout import CONSUME_RATE, END_TO_END, PERCENTILES, PUBLISH_RATE
+from analysis.omb.layout import CONSUME_RATE, END_TO_END, PERCENTILES, PUBLISH_DELAY, PUBLISH_RATE
 from analysis.omb.result_file import Latency, OmbResult
 
 TOLERANCE = 0.01
@@ -58,8 +58,11 @@ def faults_of(result: OmbResult) -> tuple[Fault, ...]:
 
 def usable_windows(result: OmbResult, latency: Latency) -> tuple[int, ...]:
     """The windows, from 0, that have samples of this latency and whose percentiles rise."""
-    highest = latency.windows["max"]
-    return tuple(index for index in range(result.windows) if highest[index] > 0 and not _falls(latency, index))
+    # a delay of 0 us is one, an end-to-end latency of 0 isn't: there, samples of 0 are dropped
+    zero_counts = latency.family == PUBLISH_DELAY
+    samples = zip(latency.windows["max"], result.series[PUBLISH_RATE], strict=True)
+    has_any = [highest > 0 or (zero_counts and sent > 0) for highest, sent in samples]
+    return tuple(index for index in range(result.windows) if has_any[index] and not _falls(latency, index))
 
 
 def paused_windows(result: OmbResult) -> tuple[int, ...]:

@@ -228,6 +228,22 @@ def test_a_quantile_map_that_is_not_whole_is_not_read(points: dict[str, float], 
     assert "omb_end_to_end_latency_p90" in one.values()
 
 
+def test_no_delay_is_a_delay_of_nothing(tmp_path: Path) -> None:
+    """A window in which every message left at once counts; it doesn't make the run's figures look too low."""
+    made = document()
+    for end in ENDS:
+        made[f"publishDelayLatency{end}"][0] = 0
+        made[f"aggregatedPublishDelayLatency{end}"] *= 0.5
+    made["aggregatedPublishDelayLatencyQuantiles"] = {
+        at: value * 0.5 for at, value in made["aggregatedPublishDelayLatencyQuantiles"].items()
+    }
+    made["aggregatedPublishDelayLatencyMax"] = made["aggregatedPublishDelayLatencyQuantiles"]["100.0"] = 48_000.0
+    made["aggregatedPublishDelayLatencyAvg"] = 2_700.0
+    one = imported(tmp_path, made)
+    assert one.aggregates_used
+    assert next(row["value"] for row in one.windows if row["metric"] == "send_delay_max") == 0
+
+
 def test_a_short_run_is_not_held_to_its_windows(tmp_path: Path) -> None:
     """What came after the last window weighs in it; a maximum below that of a window is corrupt all the same."""
     made: dict[str, Any] = {k: v[:2] if isinstance(v, list) else v for k, v in document("g0").items()}
