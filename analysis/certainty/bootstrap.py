@@ -47,7 +47,7 @@ def bootstrap_interval(ratios: Sequence[float]) -> Interval | None:
 def resampled(ratios: Sequence[float]) -> tuple[float, float]:
     """Its ends at any number of blocks: for the simulation that finds out where it may be used."""
     found = bootstrap(
-        (np.asarray(ratios, dtype=float),),
+        (np.sort(np.asarray(ratios, dtype=float)),),  # so that the order of the blocks doesn't matter
         np.median,
         confidence_level=CONFIDENCE,
         n_resamples=RESAMPLES,

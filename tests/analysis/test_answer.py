@@ -152,4 +152,4 @@ def test_metrics_of_different_blocks_stand_under_their_own() -> None:
     results = _results(3)
     one, *others = results.comparisons
     results = replace(results, comparisons=[replace(one, ratios=one.ratios[1:]), *others])
-    assert f"{one.metric.replace('_', ' ')} – – " in _text(results)
+    assert f"{one.metric.replace('_', ' ')} – " in _text(results)
