@@ -103,6 +103,7 @@ def test_too_few_aa_blocks_make_no_band() -> None:
     assert noise_band(SIX, blocks=7) is None
     assert noise_band((*SIX, 1.0), blocks=7) is not None
     assert why_no_band(6, 7) == "6 A/A blocks of these systems make no noise band: 7 are needed"
+    assert why_no_band(1, 1) == "1 A/A block of these systems makes no noise band: 6 are needed"
     assert why_no_band(2, 1) == "2 A/A blocks of these systems make no noise band: 6 are needed"
 
 
