@@ -122,6 +122,7 @@ def _comparison(found: Comparison) -> dict[str, Any]:
         "blocks": [{**asdict(entry), "ratio": entry.ratio} for entry in found.ratios],
         "aa_blocks": [{**asdict(entry), "ratio": entry.ratio} for entry in found.aa_ratios],
         "interval": asdict(certainty.interval) if certainty.interval else None,
+        "bootstrap": asdict(certainty.bootstrap) if certainty.bootstrap else None,
         "band": asdict(certainty.band) if certainty.band else None,
         "no_band": None if certainty.band else why_no_band(len(found.aa_ratios), found.blocks),
         "verdict": certainty.verdict,
