@@ -1,0 +1,173 @@
+"""From what Spark found to verdicts with their sentences. It computes no figure.
+
+A part is confirmed if it holds in every block and contradicted if it fails in every block, each on the same side; a claim is
+contradicted by one contradicted part, and confirmed by all its parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from analysis.claims.claim import Document, Part
+from analysis.claims.figures import Figure
+from analysis.claims.judge import Evidence, Found, Weighed
+from analysis.claims.tolerance import Interval
+from analysis.claims.verdict import CONFIRMED, CONTRADICTED, INCONCLUSIVE, Cited, PartVerdict, Reason, Verdict
+
+MISMATCH = 0.05  # beyond this share a printed figure isn't its raw result, rounded
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What evidence of a kind must have: so many blocks; `relations_only`: no absolute figure of it counts."""
+
+    least_blocks: int = 1
+    relations_only: bool = False
+
+
+def conclude(document: Document, weighed: Weighed, evidence: Evidence, demands: Demands) -> Verdict:
+    """The verdict on a claim."""
+    claim = weighed.claim
+    parts = [
+        _part(part, [found[position] for found in weighed.blocks.values()], weighed, evidence, demands)
+        for position, part in enumerate(claim.parts)
+    ]
+    undecided = [part for part in parts if part.verdict == INCONCLUSIVE]
+    verdict = CONTRADICTED if any(part.verdict == CONTRADICTED for part in parts) else CONFIRMED
+    if undecided and verdict == CONFIRMED:
+        verdict = INCONCLUSIVE
+    return Verdict(
+        id=claim.id,
+        document=document.name,
+        claim=claim.sentence,
+        where=claim.where,
+        verdict=verdict,
+        reason=undecided[0].reason if verdict == INCONCLUSIVE else None,
+        sentence=_sentence(parts, claim.note),
+        parts=tuple(parts),
+        cited=tuple(
+            _cited(name, figure, evidence, weighed.blocks) for name, rows in weighed.rows.items() for figure in rows
+        ),
+        experiments=experiments_of(document, [figure for rows in weighed.rows.values() for figure in rows]),
+    )
+
+
+def experiments_of(document: Document, figures: Sequence[Figure]) -> tuple[str, ...]:
+    """The experiments of samebox's own campaigns that measure some of these figures."""
+    cells = [document.cell_of(figure) for figure in figures]
+    return tuple(dict.fromkeys(cell.experiment for cell in cells if cell is not None))
+
+
+def with_raw_results(verdict: Verdict, printed: Weighed, raw: Weighed, raw_values: Mapping[tuple[str, ...], float]) -> Verdict:
+    """A verdict on printed figures whose sentence says whether the raw results, where there are any, say the same."""
+    (of_printed,), (of_raw,) = printed.blocks.values(), raw.blocks.values()
+    others = [
+        (part, found)
+        for part, found, before in zip(raw.claim.parts, of_raw, of_printed, strict=True)
+        if found.holds is not None and found.holds != before.holds
+    ]
+    figures = {figure.key: figure for rows in printed.rows.values() for figure in rows if figure.key in raw_values}
+    wrong = [figure for figure in figures.values() if abs(figure.value - raw_values[figure.key]) / figure.value > MISMATCH]
+    sentences = [
+        f"By the raw results published beside the report {'it is' if found.holds else 'it is not'} as claimed: "
+        f"{_shown_part(part, [found], {})}."
+        for part, found in others
+    ]
+    sentences += [
+        f"The raw result of {figure.place} is {number(raw_values[figure.key])} {figure.unit}, printed {number(figure.value)}."
+        for figure in wrong
+    ]
+    if not sentences and any(found.holds is not None for found in of_raw):
+        sentences = ["The raw results published beside the report agree."]
+    return replace(verdict, sentence=" ".join([verdict.sentence, *sentences]))
+
+
+def _part(part: Part, found: Sequence[Found], weighed: Weighed, evidence: Evidence, demands: Demands) -> PartVerdict:
+    known = [each for each in found if each.holds is not None]
+    verdict, reason = _decided(part, found, known, demands)
+    figures = [each.figure for each in known if each.figure is not None]
+    values = {} if figures or not known else _values(part, weighed, evidence)
+    sentence = _shown_part(part, known, values)
+    if reason is not None:
+        tail = f" ({_counted(known)})" if reason in (Reason.TOO_FEW_BLOCKS, Reason.BLOCKS_DISAGREE) else ""
+        sentence = f"{sentence} [{reason.sentence}{tail}]"
+    return PartVerdict(part.what, verdict, reason.word if reason else None, median(figures) if figures else None, sentence)
+
+
+def _decided(part: Part, found: Sequence[Found], known: Sequence[Found], demands: Demands) -> tuple[str, Reason | None]:
+    if not known:
+        return INCONCLUSIVE, next(each.reason for each in found)
+    if demands.relations_only and part.is_absolute:
+        return INCONCLUSIVE, Reason.SCALED
+    if len(known) < demands.least_blocks:
+        return INCONCLUSIVE, Reason.TOO_FEW_BLOCKS
+    if all(each.holds for each in known):
+        return CONFIRMED, None
+    if any(each.holds for each in known) or _on_both_sides(part.interval, known):
+        return INCONCLUSIVE, Reason.BLOCKS_DISAGREE
+    return CONTRADICTED, None
+
+
+def _on_both_sides(interval: Interval | None, known: Sequence[Found]) -> bool:
+    if interval is None or interval.low is None or interval.high is None:
+        return False
+    figures = [each.figure for each in known if each.figure is not None]
+    return min(figures) <= interval.low and max(figures) >= interval.high
+
+
+def _counted(known: Sequence[Found]) -> str:
+    held = sum(bool(each.holds) for each in known)
+    return f"it holds in {held} of {len(known)} block{'s' if len(known) > 1 else ''}"
+
+
+def _values(part: Part, weighed: Weighed, evidence: Evidence) -> dict[str, float]:
+    """The values of a condition's names, in the first block."""
+    block = evidence.blocks[0]
+    values = {name: evidence.value(weighed.rows[name][0], block) for name in part.names if len(weighed.rows[name]) == 1}
+    return {name: value for name, value in values.items() if not isinstance(value, Reason)}
+
+
+def _shown_part(part: Part, known: Sequence[Found], values: Mapping[str, float]) -> str:
+    figures = [number(each.figure) for each in known if each.figure is not None]
+    if figures:
+        unit = f" {part.unit}" if part.unit else ""
+        return f"{part.what}: {', '.join(figures)}{unit}, claimed {part.claimed}{_stretch(part)}"
+    if known:
+        shown = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in values.items())
+        return f"{part.what}: {'yes' if known[0].holds else 'no'}{f' ({shown})' if shown else ''}"
+    return part.what
+
+
+def _stretch(part: Part) -> str:
+    interval = part.interval
+    if interval is None or interval.low is None or interval.high is None or interval.low == interval.high:
+        return ""
+    return f" ({number(interval.low)} to {number(interval.high)})"
+
+
+def _sentence(parts: Sequence[PartVerdict], note: str) -> str:
+    by_verdict = {
+        "Not so: ": [part.sentence for part in parts if part.verdict == CONTRADICTED],
+        "Not known: ": [part.sentence for part in parts if part.verdict == INCONCLUSIVE],
+        "As claimed: ": [part.sentence for part in parts if part.verdict == CONFIRMED],
+    }
+    sentences = [f"{opening}{'; '.join(found)}." for opening, found in by_verdict.items() if found]
+    return " ".join([*sentences, *([note] if note else [])])
+
+
+def _cited(name: str, figure: Figure, evidence: Evidence, blocks: Mapping[int, object]) -> Cited:
+    values = [evidence.value(figure, block) for block in blocks]
+    known = [value for value in values if not isinstance(value, Reason)]
+    return Cited(name, figure.place, median(known) if known else None, figure.unit)
+
+
+def number(value: float) -> str:
+    """Four significant digits, no noughts at the end, never an exponent."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = max(0, 3 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
