@@ -31,7 +31,9 @@ def run(arguments: Sequence[str]) -> int:
     """Parses the arguments and writes the verdicts; the only place that prints or turns an error into an exit code."""
     parser = argparse.ArgumentParser(prog="job.py", description="Puts published claims beside evidence.")
     parser.add_argument("out", help="the JSON file to write")
-    parser.add_argument("--results", help="a campaign's results folder with its report: a path, or any URI that Spark reads")
+    parser.add_argument(
+        "--results", help="a campaign's results folder with its report: a path, or any URI that Spark reads"
+    )
     options = parser.parse_args(arguments)
     spark = start_session("samebox claims")
     try:
@@ -75,7 +77,10 @@ def printed_verdicts(spark: SparkSession, documents: Sequence[Document], figures
     printed, raw = Printed(), Substituted({figure.key: figure.value for figure in packaged_figures(RAW_FILE)})
     verdicts = []
     for document in documents:
-        of_printed, of_raw = weigh(spark, document.claims, figures, printed), weigh(spark, document.claims, figures, raw)
+        of_printed, of_raw = (
+            weigh(spark, document.claims, figures, printed),
+            weigh(spark, document.claims, figures, raw),
+        )
         for weighed, beside in zip(of_printed, of_raw, strict=True):
             verdict = conclude(document, weighed, printed, Demands())
             verdicts.append(with_raw_results(verdict, weighed, beside, raw.values))

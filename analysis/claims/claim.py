@@ -123,7 +123,9 @@ def _claim(table: Mapping[str, Any], source: str, file: str) -> Claim:
     where = f"{file}, {table.get('id', 'a claim without id')}"
     _refuse_unknown(table, ("id", "sentence", "where", "rows", "values", "parts", "note"), where)
     shared = table.get("rows", {})
-    values = {name: _named({**shared, **own}, source, f"{where}, {name}") for name, own in table.get("values", {}).items()}
+    values = {
+        name: _named({**shared, **own}, source, f"{where}, {name}") for name, own in table.get("values", {}).items()
+    }
     parts = tuple(_part(entry, tuple(values), where) for entry in table.get("parts", []))
     if not parts:
         raise AnalysisError(f"{where}: has no parts.")
@@ -131,7 +133,12 @@ def _claim(table: Mapping[str, Any], source: str, file: str) -> Claim:
     if unused:
         raise AnalysisError(f"{where}: no part needs {', '.join(sorted(unused))}.")
     return Claim(
-        _text(table, "id", where), _text(table, "sentence", where), _text(table, "where", where), values, parts, table.get("note", "")
+        _text(table, "id", where),
+        _text(table, "sentence", where),
+        _text(table, "where", where),
+        values,
+        parts,
+        table.get("note", ""),
     )
 
 
@@ -159,14 +166,22 @@ def _part(table: Mapping[str, Any], names: Sequence[str], where: str) -> Part:
         return Part(what, reason=reason)
     if "holds" in table:
         _refuse_unknown(table, ("what", "holds"), where)
-        return Part(what, holds=_text(table, "holds", where), names=_used(table["holds"], names))
+        holds = _text(table, "holds", where)
+        return Part(what, holds=holds, names=_used(holds, names, where))
     _refuse_unknown(table, ("what", "figure", "unit", "is", "from", "to", "within", *_LIMITS), where)
     figure = _text(table, "figure", where)
     try:
         stretch, claimed = _stretch(table)
     except (ValueError, KeyError) as error:
         raise AnalysisError(f"{where}: {error}.") from None
-    return Part(what, figure=figure, interval=stretch, claimed=claimed, unit=table.get("unit", ""), names=_used(figure, names))
+    return Part(
+        what,
+        figure=figure,
+        interval=stretch,
+        claimed=claimed,
+        unit=table.get("unit", ""),
+        names=_used(figure, names, where),
+    )
 
 
 def _stretch(table: Mapping[str, Any]) -> tuple[Interval, str]:
@@ -175,18 +190,23 @@ def _stretch(table: Mapping[str, Any]) -> tuple[Interval, str]:
     if limits:
         low = next((name for name in limits if name in ("above", "at_least")), None)
         high = next((name for name in limits if name in ("below", "at_most")), None)
-        words = " and ".join(f"{name.replace('_', ' ')} {table[name]}" for name in limits)
+        words = "asked: " + " and ".join(f"{name.replace('_', ' ')} {table[name]}" for name in limits)
         return (
             Interval(
-                float(table[low]) if low else None, float(table[high]) if high else None, low == "at_least", high == "at_most"
+                float(table[low]) if low else None,
+                float(table[high]) if high else None,
+                low == "at_least",
+                high == "at_most",
             ),
             words,
         )
     if "within" not in table or not ("is" in table or {"from", "to"} <= set(table)):
-        raise ValueError('needs "is", or "from" and "to", each "within" a tolerance, or a limit (' + ", ".join(_LIMITS) + ")")
+        raise ValueError(
+            'needs "is", or "from" and "to", each "within" a tolerance, or a limit (' + ", ".join(_LIMITS) + ")"
+        )
     if "is" in table:
-        return interval(table["is"], table["within"]), table["is"]
-    return spread(table["from"], table["to"], table["within"]), f"{table['from']} to {table['to']}"
+        return interval(table["is"], table["within"]), f"claimed {table['is']}"
+    return spread(table["from"], table["to"], table["within"]), f"claimed {table['from']} to {table['to']}"
 
 
 def _cell(table: Mapping[str, Any], source: str, file: str) -> Cell:
@@ -196,9 +216,13 @@ def _cell(table: Mapping[str, Any], source: str, file: str) -> Cell:
     return Cell(rows, _text(table, "experiment", where), _text(table, "workload", where), table.get("durability"))
 
 
-def _used(expression: str, names: Iterable[str]) -> tuple[str, ...]:
+def _used(expression: str, names: Iterable[str], where: str) -> tuple[str, ...]:
+    """The names in an expression; an expression without any would say nothing of the evidence."""
     words = set(re.findall(r"\w+", expression))
-    return tuple(name for name in names if name in words)
+    used = tuple(name for name in names if name in words)
+    if not used:
+        raise AnalysisError(f"{where}: {expression!r} needs none of the claim's values.")
+    return used
 
 
 def _text(table: Mapping[str, Any], key: str, where: str) -> str:

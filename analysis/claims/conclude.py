@@ -61,28 +61,31 @@ def experiments_of(document: Document, figures: Sequence[Figure]) -> tuple[str, 
     return tuple(dict.fromkeys(cell.experiment for cell in cells if cell is not None))
 
 
-def with_raw_results(verdict: Verdict, printed: Weighed, raw: Weighed, raw_values: Mapping[tuple[str, ...], float]) -> Verdict:
+def with_raw_results(
+    verdict: Verdict, printed: Weighed, raw: Weighed, raw_values: Mapping[tuple[str, ...], float]
+) -> Verdict:
     """A verdict on printed figures whose sentence says whether the raw results, where there are any, say the same."""
     (of_printed,), (of_raw,) = printed.blocks.values(), raw.blocks.values()
     others = [
-        (part, found)
+        f"{_shown_part(part, [found], {})}{'' if found.holds else ', so not as claimed'}"
         for part, found, before in zip(raw.claim.parts, of_raw, of_printed, strict=True)
         if found.holds is not None and found.holds != before.holds
     ]
     figures = {figure.key: figure for rows in printed.rows.values() for figure in rows if figure.key in raw_values}
-    wrong = [figure for figure in figures.values() if abs(figure.value - raw_values[figure.key]) / figure.value > MISMATCH]
-    sentences = [
-        f"By the raw results published beside the report {'it is' if found.holds else 'it is not'} as claimed: "
-        f"{_shown_part(part, [found], {})}."
-        for part, found in others
+    wrong = [
+        f"{figure.place} is {number(raw_values[figure.key])} {figure.unit}, printed {number(figure.value)}"
+        for figure in figures.values()
+        if abs(figure.value - raw_values[figure.key]) / figure.value > MISMATCH
     ]
-    sentences += [
-        f"The raw result of {figure.place} is {number(raw_values[figure.key])} {figure.unit}, printed {number(figure.value)}."
-        for figure in wrong
-    ]
-    if not sentences and any(found.holds is not None for found in of_raw):
-        sentences = ["The raw results published beside the report agree."]
-    return replace(verdict, sentence=" ".join([verdict.sentence, *sentences]))
+    if others:
+        sentence = f"The raw results published beside the report say otherwise: {'; '.join(others)}."
+    elif wrong:
+        sentence = f"Of the raw results published beside the report, {'; '.join(wrong)}."
+    elif any(found.holds is not None for found in of_raw):
+        sentence = "The raw results published beside the report agree."
+    else:
+        return verdict
+    return replace(verdict, sentence=f"{verdict.sentence} {sentence}")
 
 
 def _part(part: Part, found: Sequence[Found], weighed: Weighed, evidence: Evidence, demands: Demands) -> PartVerdict:
@@ -94,7 +97,9 @@ def _part(part: Part, found: Sequence[Found], weighed: Weighed, evidence: Eviden
     if reason is not None:
         tail = f" ({_counted(known)})" if reason in (Reason.TOO_FEW_BLOCKS, Reason.BLOCKS_DISAGREE) else ""
         sentence = f"{sentence} [{reason.sentence}{tail}]"
-    return PartVerdict(part.what, verdict, reason.word if reason else None, median(figures) if figures else None, sentence)
+    return PartVerdict(
+        part.what, verdict, reason.word if reason else None, median(figures) if figures else None, sentence
+    )
 
 
 def _decided(part: Part, found: Sequence[Found], known: Sequence[Found], demands: Demands) -> tuple[str, Reason | None]:
@@ -131,12 +136,13 @@ def _values(part: Part, weighed: Weighed, evidence: Evidence) -> dict[str, float
 
 
 def _shown_part(part: Part, known: Sequence[Found], values: Mapping[str, float]) -> str:
-    figures = [number(each.figure) for each in known if each.figure is not None]
+    digits = 4 if part.interval is None or part.interval.low != part.interval.high else 8
+    figures = [number(each.figure, digits) for each in known if each.figure is not None]
     if figures:
         unit = f" {part.unit}" if part.unit else ""
-        return f"{part.what}: {', '.join(figures)}{unit}, claimed {part.claimed}{_stretch(part)}"
+        return f"{part.what}: {', '.join(figures)}{unit}, {part.claimed}{_stretch(part)}"
     if known:
-        shown = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in values.items())
+        shown = ", ".join(f"{name} = {number(value)}" for name, value in values.items())
         return f"{part.what}: {'yes' if known[0].holds else 'no'}{f' ({shown})' if shown else ''}"
     return part.what
 
@@ -164,10 +170,9 @@ def _cited(name: str, figure: Figure, evidence: Evidence, blocks: Mapping[int, o
     return Cited(name, figure.place, median(known) if known else None, figure.unit)
 
 
-def number(value: float) -> str:
-    """Four significant digits, no noughts at the end, never an exponent."""
+def number(value: float, digits: int = 4) -> str:
+    """So many significant digits, no noughts at the end, never an exponent."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    digits = max(0, 3 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{digits}f}"
+    text = f"{value:,.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

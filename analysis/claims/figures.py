@@ -38,7 +38,9 @@ class Figure:
     def place(self) -> str:
         """Where it stands, as people say it."""
         of, columns = [], self.columns
-        of.append(f"{columns['table'] if columns['table'].startswith(('fig', 'text', 'disk')) else 'table ' + columns['table']}:")
+        of.append(
+            f"{columns['table'] if columns['table'].startswith(('fig', 'text', 'disk')) else 'table ' + columns['table']}:"
+        )
         of.append(columns["system"])
         if columns["local_durability"]:
             of.append(f"local {columns['local_durability']}, replication {columns['replication_durability']},")

@@ -99,7 +99,10 @@ def _rows(claim: Claim, name: str, named: Named, figures: Sequence[Figure]) -> t
 
 
 def _weigh(spark: SparkSession, claim: Claim, rows: Mapping[str, tuple[Figure, ...]], evidence: Evidence) -> Weighed:
-    values = {block: {name: _value(claim.values[name], rows[name], evidence, block) for name in rows} for block in evidence.blocks}
+    values = {
+        block: {name: _value(claim.values[name], rows[name], evidence, block) for name in rows}
+        for block in evidence.blocks
+    }
     computed = evaluate(spark, claim, list(values.values()))
     return Weighed(claim, rows, dict(zip(values, computed, strict=True)))
 
@@ -115,14 +118,20 @@ def _value(named: Named, rows: Sequence[Figure], evidence: Evidence, block: int)
     return tuple(values) if take is None else take(values)
 
 
-def evaluate(spark: SparkSession, claim: Claim, values: Sequence[Mapping[str, Value | Reason]]) -> list[tuple[Found, ...]]:
+def evaluate(
+    spark: SparkSession, claim: Claim, values: Sequence[Mapping[str, Value | Reason]]
+) -> list[tuple[Found, ...]]:
     """What Spark finds for each part of a claim, once for each row of named values. Raises AnalysisError for a wrong expression."""
-    testable = [part for part in claim.parts if part.condition is not None]
     names = list(claim.values)
+    testable = [
+        part
+        for part in claim.parts
+        if part.condition is not None and any(_missing(part, row) is None for row in values)
+    ]
+    if not testable:
+        return [_found(claim, (), row, ()) for row in values]
     # equal rows are evaluated once
-    frame = {tuple(row[name] for name in names): position for position, row in enumerate(values)}
-    if not testable or not frame:
-        return [tuple(_untested(part) for part in claim.parts)] * len(values)
+    frame = dict.fromkeys(tuple(row[name] for name in names) for row in values)
     columns = [f"({part.condition}), CAST({part.figure or 'NULL'} AS DOUBLE)" for part in testable]
     takes = [named.take for named in claim.values.values()]
     tuples = ", ".join(f"({number}, {', '.join(map(_literal, row, takes))})" for number, row in enumerate(frame))
@@ -135,12 +144,14 @@ def evaluate(spark: SparkSession, claim: Claim, values: Sequence[Mapping[str, Va
     return [_found(claim, testable, row, by_row[tuple(row[name] for name in names)]) for row in values]
 
 
-def _found(claim: Claim, testable: Sequence[Part], values: Mapping[str, Value | Reason], row: Sequence[object]) -> tuple[Found, ...]:
+def _found(
+    claim: Claim, testable: Sequence[Part], values: Mapping[str, Value | Reason], row: Sequence[object]
+) -> tuple[Found, ...]:
     found = []
     for part in claim.parts:
-        missing = next((reason for name in part.names if isinstance(reason := values[name], Reason)), None)
-        if part.reason is not None or missing is not None:
-            found.append(Found(reason=part.reason or missing))
+        missing = part.reason or _missing(part, values)
+        if missing is not None:
+            found.append(Found(reason=missing))
             continue
         holds, figure = row[2 * testable.index(part) : 2 * testable.index(part) + 2]
         if holds is None:
@@ -149,8 +160,9 @@ def _found(claim: Claim, testable: Sequence[Part], values: Mapping[str, Value | 
     return tuple(found)
 
 
-def _untested(part: Part) -> Found:
-    return Found(reason=part.reason)
+def _missing(part: Part, values: Mapping[str, Value | Reason]) -> Reason | None:
+    """Why a part can't be evaluated with these values, None if it can."""
+    return next((reason for name in part.names if isinstance(reason := values[name], Reason)), None)
 
 
 def _literal(value: Value | Reason, take: str) -> str:

@@ -15,7 +15,11 @@ from analysis.claims.verdict import Reason
 # what an acknowledgement promised, published as (local, replication), by the name of the durability that promises it here
 DURABILITY = {("sync", "sync"): "1", ("async", "sync"): "2", ("sync", "async"): "3", ("async", "async"): "4"}
 _THROUGHPUT = {"publish_throughput": "throughput_achieved", "catch_up_throughput": "drain_rate_peak"}
-_BYTES = {"MiB/s": 2**20, "MB/s": 2**20, "GB/s": 2**30}  # of published data rates; dd's, of powers of ten, aren't among them
+_BYTES = {
+    "MiB/s": 2**20,
+    "MB/s": 2**20,
+    "GB/s": 2**30,
+}  # of published data rates; dd's, of powers of ten, aren't among them
 _PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max")
 
 
@@ -35,17 +39,29 @@ class OwnCampaign:
     def value(self, figure: Figure, block: int) -> float | Reason:
         """What the trial of that block measured, in the unit of the published figure."""
         cell = self.document.cell_of(figure)
-        trials = [] if cell is None else [trial for trial in self.trials if trial["block"] == block and _is_of(trial, cell, figure)]
+        trials = (
+            []
+            if cell is None
+            else [trial for trial in self.trials if trial["block"] == block and _is_of(trial, cell, figure)]
+        )
         if not trials:
             return Reason.NOT_IN_CAMPAIGN
         metric = _metric(figure)
         found = [self._measured(trial, metric) for trial in trials] if metric else []
-        values = [value * _scale(figure, trial) for value, trial in zip(found, trials, strict=True) if value is not None] if found else []
+        values = (
+            [value * _scale(figure, trial) for value, trial in zip(found, trials, strict=True) if value is not None]
+            if found
+            else []
+        )
         return median(values) if values else Reason.NOT_MEASURED  # a block may run a system twice
 
     def _measured(self, trial: Mapping[str, Any], metric: str) -> float | None:
         """The metric; where it is measured per subscription, that of the slowest."""
-        values = [value for (name, of), value in self.measured.items() if name == trial["trial"] and of.split("[")[0] == metric]
+        values = [
+            value
+            for (name, of), value in self.measured.items()
+            if name == trial["trial"] and of.split("[")[0] == metric
+        ]
         return max(values, default=None)
 
 

@@ -14,8 +14,14 @@ VERDICTS = (CONFIRMED, CONTRADICTED, INCONCLUSIVE)
 class Reason(Enum):
     """Why a claim, or a part of it, is inconclusive. The value is its name in files, the sentence is what people read."""
 
-    NO_FIGURE_PRINTED = "no-figure-printed", "no figure that it could be checked against is printed, or a chart alone shows it"
-    FIGURE_AMBIGUOUS = "figure-ambiguous", "the text doesn't say which of several figures or which figure of another document is meant"
+    NO_FIGURE_PRINTED = (
+        "no-figure-printed",
+        "no figure that it could be checked against is printed, or a chart alone shows it",
+    )
+    FIGURE_AMBIGUOUS = (
+        "figure-ambiguous",
+        "the text doesn't say which of several figures or which figure of another document is meant",
+    )
     NO_MEASURE_STATED = "no-measure-stated", "it names no quantity that could be measured"
     NOT_COMPARABLE = "not-comparable", "what it compares was measured in different ways or under different conditions"
     NOT_IN_CAMPAIGN = "not-in-campaign", "the campaign has no sound trial of it"

@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import aws, campaign, detached, doctor, hosts, money, plan, prove, status, sweep, testbed
+from bench.cli import aws, campaign, claims, detached, doctor, hosts, money, plan, prove, status, sweep, testbed
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -41,6 +41,7 @@ for command in (
     status.status,
     detached.abandon,
     campaign.report,
+    claims.claims,
     campaign.whole_campaign,
     doctor.doctor,
     money.cost,
