@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import compress
 
 import pytest
 from pyspark.sql import SparkSession
 
 from analysis.claims.application import printed_verdicts
 from analysis.claims.claim import packaged_documents
-from analysis.claims.figures import PRINTED_FILE, RAW_FILE, packaged_figures, select
+from analysis.claims.figures import KEYS, PRINTED_FILE, RAW_FILE, packaged_figures, select
+from analysis.claims.judge import rows_of
 from analysis.claims.verdict import CONFIRMED, CONTRADICTED, INCONCLUSIVE, VERDICTS, Reason, Verdict
 
 HOW_MANY = {"SN20": 56, "SN22": 18, "CPRO": 12, "TALL": 23}
@@ -103,6 +105,19 @@ def test_raw_results_are_of_printed_figures() -> None:
 
     assert len(raw) == 126
     assert all(figure.key in printed for figure in raw)
+
+
+def test_arrays_that_are_zipped_stand_side_by_side() -> None:
+    """Their figures differ in system or local durability alone, one by one: a ratio is of two figures of the same thing."""
+    apart = [name not in ("system", "local_durability") for name in KEYS]
+    figures, zipped = packaged_figures(PRINTED_FILE), 0
+    for claim in (claim for document in packaged_documents() for claim in document.claims):
+        rows = rows_of(claim, figures)
+        for part in (part for part in claim.parts if "zip_with" in (part.figure or part.holds or "")):
+            keys = {tuple(tuple(compress(figure.key, apart)) for figure in rows[name]) for name in part.names}
+            assert len(keys) == 1, (claim.id, part.what)
+            zipped += 1
+    assert zipped > 10
 
 
 def test_every_cell_is_of_some_figure() -> None:
