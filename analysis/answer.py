@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.campaign import Campaign
-from analysis.comparison import BLOCKS_FOR_AN_INTERVAL, Comparison, ContestantOutcome, Exclusion
-from analysis.formatting import ratio, words
+from analysis.certainty.correction import reach_of
+from analysis.certainty.interval import FEWEST_BLOCKS, TOO_FEW_BLOCKS
+from analysis.certainty.noise_band import why_no_band
+from analysis.certainty.verdict import SHOWN
+from analysis.comparison import Comparison, ContestantOutcome, Exclusion
+from analysis.formatting import interval, ratio, words
 
 _SPOKEN = ("response_latency_p99", "response_latency_p50", "throughput_achieved", "drain_rate")
 
@@ -27,14 +31,16 @@ def answer(
     comparisons: Sequence[Comparison],
     outcomes: Sequence[ContestantOutcome],
     excluded: Sequence[Exclusion],
+    aa_outcomes: Sequence[ContestantOutcome] = (),
 ) -> Answer:
-    """Puts the outcomes first, then the headline ratios."""
+    """Puts the outcomes first, then the headline ratios. `aa_outcomes`: of A/A blocks, told only where something wasn't met."""
     findings = [_outcome_sentence(outcome) for outcome in outcomes]
     findings += [_ratio_sentence(c) for metric in _SPOKEN for c in comparisons if c.metric == metric]
     warnings = _size_warnings(campaign.manifest)
     warnings += [_excluded_sentence(excluded)] if excluded else []
+    warnings += [f"In A/A blocks, {_outcome_sentence(o)}" for o in aa_outcomes if o.not_met or o.unknown]
     warnings += _design_warnings(campaign)
-    return Answer(tuple(findings), _certainty(campaign, comparisons), tuple(warnings))
+    return Answer(tuple(findings), _certainty(comparisons), tuple(warnings))
 
 
 def _outcome_sentence(outcome: ContestantOutcome) -> str:
@@ -51,32 +57,48 @@ def _counted(trials_by_check: Mapping[str, int]) -> str:
 
 
 def _ratio_sentence(found: Comparison) -> str:
+    """A ratio with its interval, or that no difference is shown, or, without an interval, the values."""
     workload, level = found.cell
-    values = ", ".join(ratio(entry.ratio) for entry in found.ratios)
-    shown = f"median of {found.blocks} blocks: {values}" if found.blocks > 1 else "one block"
+    where, metric = f"Workload {workload}, durability level {level}", words(found.metric)
+    limits, shown = (
+        found.certainty.interval,
+        f"{found.first}'s {metric} was {ratio(found.median)} that of {found.second}",
+    )
+    if limits is None:
+        values = ", ".join(ratio(entry.ratio) for entry in found.ratios)
+        return (
+            f"{where}: {shown} ({f'median of {found.blocks} blocks: {values}' if found.blocks > 1 else 'one block'})."
+        )
+    certain = f"median of {found.blocks} blocks; {interval(limits.low, limits.high, limits.attained)}"
+    if found.certainty.verdict == SHOWN:
+        return f"{where}: {shown} ({certain})."
     return (
-        f"Workload {workload}, durability level {level}: {found.first}'s {words(found.metric)} was "
-        f"{ratio(found.median)} that of {found.second} ({shown})."
+        f"{where}: no difference shown in {metric}. {found.first}'s was {ratio(found.median)} that of {found.second} "
+        f"({certain}); {found.certainty.why}."
     )
 
 
-def _certainty(campaign: Campaign, comparisons: Sequence[Comparison]) -> str:
+def _certainty(comparisons: Sequence[Comparison]) -> str:
     if not comparisons:
         return "Nothing can be compared: no block has sound trials of two systems."
-    blocks = max(found.blocks for found in comparisons)
-    counted = f"{blocks} block{'s' if blocks > 1 else ''}"
-    if blocks < BLOCKS_FOR_AN_INTERVAL:
-        sentence = f"{counted}: {comparisons[0].certainty}. What is shown are the blocks' values and their range."
+    most = max(comparisons, key=lambda found: found.blocks)
+    counted = f"{most.blocks} block{'s' if most.blocks > 1 else ''}"
+    if most.blocks < FEWEST_BLOCKS:
+        said = f"{counted}: {TOO_FEW_BLOCKS}. What is shown are the blocks' values and their range."
     else:
-        sentence = f"{counted}: {comparisons[0].certainty}."
-    if not _has_same_system_twice(campaign):
-        sentence += " No block ran one system twice, so nothing here says how far two equal systems would differ."
-    return sentence
+        called = sum(found.certainty.verdict == SHOWN for found in comparisons)
+        said = f"{counted}, a difference shown in {called} of {len(comparisons)} comparisons. "
+        said += reach_of([found.blocks for found in comparisons]).sentence
+    return f"{said} {_noise_sentence(most)}"
 
 
-def _has_same_system_twice(campaign: Campaign) -> bool:
-    cells = [(trial.block, trial.cell, trial.contestant) for trial in campaign.trials]
-    return len(cells) != len(set(cells))
+def _noise_sentence(found: Comparison) -> str:
+    """About the A/A blocks, those of the pair with most blocks standing for all."""
+    band, blocks = found.certainty.band, len(found.aa_ratios)
+    if band is None:
+        said = why_no_band(blocks, found.blocks)
+        return f"{said[:1].upper()}{said[1:]}."
+    return f"{blocks} A/A blocks, in which a system ran against itself, give the noise band that a difference must lie outside of."
 
 
 def _size_warnings(manifest: Mapping[str, Any]) -> list[str]:

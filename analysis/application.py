@@ -26,7 +26,8 @@ from analysis.comparison import compare, count_outcomes, excluded_trials
 from analysis.cross_check import CHECKS as NATIVE_CHECKS
 from analysis.cross_check import cross_checks
 from analysis.curve_figure import curve_drawings
-from analysis.drawing import Drawing
+from analysis.disk_figure import disk_drawings
+from analysis.drawing import Drawings
 from analysis.errors import AnalysisError
 from analysis.gather import gather
 from analysis.load import load_records
@@ -34,10 +35,12 @@ from analysis.metrics import measurements
 from analysis.outputs import write_outputs
 from analysis.page import render_page
 from analysis.pipeline import Aggregates, aggregate
+from analysis.ratio_figure import ratio_drawings
 from analysis.report import Results, report_document
 from analysis.session import start_session
 from analysis.storage import Storage
 from analysis.time_figure import TrialSeconds, shared_limits_ms, trial_drawing
+from analysis.vetting_figure import vetting_drawings
 
 
 def run(arguments: Sequence[str], scratch: Path) -> int:
@@ -78,11 +81,11 @@ def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, p
     progress("checks and comparison")
     found = conclude(campaign, aggregates)
     progress("figures")
-    curves, times = draw(found, aggregates)
+    drawings = draw(found, aggregates)
     report = report_document(found)
     folder = scratch / "report"
     folder.mkdir()
-    write_outputs(folder, page=render_page(report, curves, times), report=report, drawings=[*curves, *times])
+    write_outputs(folder, page=render_page(report, drawings), report=report, drawings=drawings.all)
     storage.publish(folder, out)
     progress(f"report: {out}/index.html")
 
@@ -95,7 +98,10 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
     campaign = replace(campaign, trials=tuple(evidence.trial for evidence in trials))
     checks = judge(trials, declared) + judge(natives, [rule for rule in declared if rule["check"] in NATIVE_CHECKS])
     measured = [measurement for evidence in trials for measurement in measurements(evidence)]
-    outcomes, excluded = count_outcomes(trials, checks), excluded_trials(trials, checks)
+    outcomes, aa_outcomes = (
+        count_outcomes([evidence for evidence in trials if evidence.trial.is_aa is aa], checks) for aa in (False, True)
+    )
+    excluded = excluded_trials(trials, checks)
     comparisons = compare(trials, checks, measured)
     return Results(
         campaign=campaign,
@@ -103,15 +109,16 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         checks=checks,
         measured=measured,
         outcomes=outcomes,
+        aa_outcomes=aa_outcomes,
         excluded=excluded,
         comparisons=comparisons,
-        answer=answer(campaign, comparisons, outcomes, excluded),
+        answer=answer(campaign, comparisons, outcomes, excluded, aa_outcomes),
         cross_checks=cross_checks(trials, natives, checks, measured),
     )
 
 
-def draw(found: Results, aggregates: Aggregates) -> tuple[list[Drawing], list[Drawing]]:
-    """Percentile curves per cell, and every trial over time with one latency axis per cell."""
+def draw(found: Results, aggregates: Aggregates) -> Drawings:
+    """Percentile curves and disks per cell, and every trial over time with one latency axis per cell."""
     contestants = list(dict.fromkeys(evidence.trial.contestant for evidence in found.trials))
     seconds = [TrialSeconds(evidence.trial, aggregates) for evidence in found.trials]
     limits = {
@@ -119,6 +126,12 @@ def draw(found: Results, aggregates: Aggregates) -> tuple[list[Drawing], list[Dr
         for cell in {one.trial.cell for one in seconds}
     }
     times = [trial_drawing(one, limits[one.trial.cell]) for one in seconds]
-    return curve_drawings(found.trials, contestants, {exclusion.trial for exclusion in found.excluded}), [
-        drawing for drawing in times if drawing
-    ]
+    excluded = {exclusion.trial for exclusion in found.excluded}
+    compared = [evidence for evidence in found.trials if not evidence.trial.is_aa]
+    return Drawings(
+        ratios=tuple(ratio_drawings(found.comparisons)),
+        curves=tuple(curve_drawings(compared, contestants, excluded)),
+        disks=tuple(disk_drawings(found.trials, found.campaign.vetting, contestants, excluded)),
+        times=tuple(drawing for drawing in times if drawing),
+        vetting=tuple(vetting_drawings(found.campaign.vetting)),
+    )

@@ -57,6 +57,11 @@ class Trial:
         return int(self.document["position"])
 
     @property
+    def is_aa(self) -> bool:
+        """Whether it is of a block in which one system took both places: noise is measured by it, and nothing compared."""
+        return bool(self.document.get("block_kind") == "A/A")
+
+    @property
     def is_native(self) -> bool:
         """Whether the system's own tools made its load: it checks another trial and is none itself."""
         return bool(self.document.get("generator") == "native")

@@ -20,6 +20,7 @@ RULES: Mapping[str, Rule] = {
     "settings": validity_rules.settings,
     "cold-caches": validity_rules.cold_caches,
     "steal": validity_rules.steal,
+    "network-allowance": validity_rules.network_allowance,
     "clock": validity_rules.clock,
     "client-cpu": validity_rules.client_cpu,
     "hosts-kept": validity_rules.hosts_kept,

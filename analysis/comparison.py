@@ -1,9 +1,10 @@
 """Contestants against each other: one ratio per block, then the median over blocks. It compares trials, never windows or messages.
 
-A contestant is a system, or a system with its journal bypassed.
+A contestant is a system, or a system with its journal bypassed. Trials of A/A blocks, in which a contestant meets itself, are in
+no ratio of two: they say how far two equals differ.
 
 Only sound trials are compared; what is left out is listed with its reason. A system's outcomes are counted over all its trials
-first: leaving out the trials in which a system failed would flatter it. How certain a ratio is depends on the number of blocks.
+first: leaving out the trials in which a system failed would flatter it. How certain a ratio is, `analysis.certainty` works out.
 """
 
 from __future__ import annotations
@@ -13,12 +14,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
 
+from analysis.certainty.verdict import Certainty, Ratios, certainties
 from analysis.checks import EXCLUDED, INVALID, NOT_MET, OUTCOME, UNKNOWN, Check, validity_of
 from analysis.evidence import Evidence
 from analysis.metrics import Measurement
 
-BLOCKS_FOR_AN_INTERVAL = 6
-TOO_FEW_BLOCKS = "with fewer than 6 blocks no 95 % interval is possible"
 HEADLINES = (
     "throughput_achieved",
     "catch_up_time",
@@ -48,8 +48,11 @@ class BlockRatio:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """One metric of two contestants over the blocks of one cell (workload and durability level)."""
+class Pairing:
+    """One metric of two contestants in the blocks of one cell (workload and durability level).
+
+    `aa_ratios`: of each A/A block of either contestant, the run in the first place over the one in the second.
+    """
 
     cell: Cell
     first: str
@@ -57,10 +60,18 @@ class Comparison:
     metric: str
     unit: str
     ratios: tuple[BlockRatio, ...]
+    aa_ratios: tuple[BlockRatio, ...]
+
+
+@dataclass(frozen=True)
+class Comparison(Pairing):
+    """A pairing, and how certain its median ratio is among all those of the report."""
+
+    certainty: Certainty
 
     @property
     def blocks(self) -> int:
-        return len({entry.block for entry in self.ratios})
+        return len(self.ratios)
 
     @property
     def median(self) -> float:
@@ -73,13 +84,6 @@ class Comparison:
     @property
     def highest(self) -> float:
         return max(entry.ratio for entry in self.ratios)
-
-    @property
-    def certainty(self) -> str:
-        """What the number of blocks allows to be said."""
-        if self.blocks < BLOCKS_FOR_AN_INTERVAL:
-            return TOO_FEW_BLOCKS
-        return "the range is of the blocks' own values, not an interval of confidence"
 
 
 @dataclass(frozen=True)
@@ -123,30 +127,42 @@ def excluded_trials(trials: Sequence[Evidence], checks: Sequence[Check]) -> list
 
 def compare(trials: Sequence[Evidence], checks: Sequence[Check], measured: Iterable[Measurement]) -> list[Comparison]:
     """Every headline metric of every pair of contestants, per cell. Pairs are formed inside a block only."""
+    found = list(_pairings(trials, checks, measured))
+    ratios = [Ratios([e.ratio for e in each.ratios], [e.ratio for e in each.aa_ratios]) for each in found]
+    return [
+        Comparison(**vars(pairing), certainty=certainty)
+        for pairing, certainty in zip(found, certainties(ratios), strict=True)
+    ]
+
+
+def _pairings(
+    trials: Sequence[Evidence], checks: Sequence[Check], measured: Iterable[Measurement]
+) -> Iterator[Pairing]:
     sound = [e for e in trials if validity_of(checks, e.trial.name) not in EXCLUDED]
     values = {(m.trial, m.metric): m for m in measured}
-    names = sorted({m.metric for m in values.values() if m.metric.split("[")[0] in HEADLINES}, key=_headline_order)
-    contestants = list(dict.fromkeys(e.trial.contestant for e in trials))
-    found = []
-    for cell in dict.fromkeys(e.trial.cell for e in sound):
+    units = {m.metric: m.unit for m in values.values() if m.metric.split("[")[0] in HEADLINES}
+    contestants = list(dict.fromkeys(e.trial.contestant for e in trials if not e.trial.is_aa))
+    for cell in dict.fromkeys(e.trial.cell for e in sound if not e.trial.is_aa):
+        compared = [e for e in sound if e.trial.cell == cell and not e.trial.is_aa]
+        noise = [e for e in sound if e.trial.cell == cell and e.trial.is_aa]
         for first, second in combinations(contestants, 2):
-            pairs = list(_pairs([e for e in sound if e.trial.cell == cell], first, second))
-            for name in names:
+            pairs = list(_pairs(compared, first, second))
+            aa_pairs = [*_pairs(noise, first, first), *_pairs(noise, second, second)]
+            for name in sorted(units, key=_headline_order):
                 ratios = tuple(_ratios(pairs, values, name))
                 if ratios:
-                    unit = next(m.unit for m in values.values() if m.metric == name)
-                    found.append(Comparison(cell, first, second, name, unit, ratios))
-    return found
+                    aa_ratios = tuple(sorted(_ratios(aa_pairs, values, name), key=lambda entry: entry.block))
+                    yield Pairing(cell, first, second, name, units[name], ratios, aa_ratios)
 
 
 def _pairs(trials: Sequence[Evidence], first: str, second: str) -> Iterator[tuple[int, str, str]]:
-    """(block, trial of the first contestant, trial of the second): in a block's order, first with first, second with second."""
+    """(block, trial of the first contestant, trial of the second), once per block; of a contestant with itself, as they ran."""
     for block in sorted({evidence.trial.block for evidence in trials}):
         inside = sorted((e.trial for e in trials if e.trial.block == block), key=lambda trial: trial.position)
         ours = [trial.name for trial in inside if trial.contestant == first]
         theirs = [trial.name for trial in inside if trial.contestant == second]
-        for one, other in zip(ours, theirs, strict=False):
-            yield block, one, other
+        if ours and theirs and ours[0] != theirs[-1]:
+            yield block, ours[0], theirs[-1]
 
 
 def _ratios(

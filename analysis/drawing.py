@@ -62,6 +62,22 @@ class Drawing:
     rows: Sequence[Sequence[Any]]
 
 
+@dataclass(frozen=True)
+class Drawings:
+    """A report's figures, by the chapter that shows them."""
+
+    ratios: tuple[Drawing, ...] = ()
+    curves: tuple[Drawing, ...] = ()
+    disks: tuple[Drawing, ...] = ()
+    times: tuple[Drawing, ...] = ()
+    vetting: tuple[Drawing, ...] = ()
+
+    @property
+    def all(self) -> tuple[Drawing, ...]:
+        """Every figure, in the order of the page."""
+        return (*self.ratios, *self.curves, *self.times, *self.disks, *self.vetting)
+
+
 def style(name: str) -> Any:
     """The context in which a figure is drawn; the name makes its element ids its own, and the same in every run."""
     return rc_context({**_STYLE, "svg.hashsalt": name})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.audit import Delivery
@@ -32,12 +32,16 @@ class Counts:
 
 @dataclass(frozen=True)
 class MachineUse:
-    """One machine over the measure phase. Shares are of all its CPUs; None = not recorded."""
+    """One machine over the measure phase. Shares are of all its CPUs; None = not recorded.
+
+    `allowances_exceeded`: packets held back or dropped by the network cards' allowances, by counter; empty = nothing counts them.
+    """
 
     host: str
     cpu_shares: Mapping[str, float]
     disk_written_bytes: float | None
     dirty_highest_bytes: float | None
+    allowances_exceeded: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,16 @@ def ratio(value: float) -> str:
     return f"{value:.2f}×" if 0.1 <= value < 10 else f"{number(value)}×"
 
 
+def interval(low: float, high: float, attained: float) -> str:
+    """An interval of a ratio with the level that it attains."""
+    return f"{100 * attained:.1f} % interval {ratio(low)} to {ratio(high)}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value: two significant digits."""
+    return "–" if value is None else f"{value:.2g}" if value >= 0.0001 else "below 0.0001"
+
+
 def moment(time_ns: int | None) -> str:
     """A time as UTC to the second."""
     return "–" if not time_ns else datetime.fromtimestamp(time_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -10,7 +10,7 @@ from analysis.campaign import Campaign, Trial
 from analysis.catch_up import catch_ups
 from analysis.evidence import Counts, DaemonUse, Evidence, MachineUse
 from analysis.pipeline import Aggregates
-from analysis.telemetry import CPU_MODES, MACHINE
+from analysis.telemetry import ALLOWANCE_EXCEEDED, CPU_MODES, MACHINE
 from analysis.timeline import ACKNOWLEDGED, RECEIVED
 
 
@@ -113,6 +113,11 @@ def _machines(rows: Sequence[Any]) -> list[MachineUse]:
                 cpu_shares={mode: value / total for mode, value in known.items()} if total > 0 else {},
                 disk_written_bytes=_value(by_metric, "disk_written_bytes", "growth"),
                 dirty_highest_bytes=_value(by_metric, "dirty_bytes", "highest"),
+                allowances_exceeded={
+                    metric: float(row["growth"])
+                    for metric, row in sorted(by_metric.items())
+                    if metric.endswith(ALLOWANCE_EXCEEDED) and row["growth"] is not None
+                },
             )
         )
     return found

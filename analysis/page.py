@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
 
 from analysis import formatting
-from analysis.drawing import Drawing
+from analysis.drawing import Drawings
 from analysis.percentiles import TABLE_QUANTILES, quantile_name
 
 _TEMPLATES = "templates"
 
 
-def render_page(report: Mapping[str, Any], curves: Sequence[Drawing], times: Sequence[Drawing]) -> str:
+def render_page(report: Mapping[str, Any], drawings: Drawings) -> str:
     """The page as HTML text."""
     environment = Environment(
         loader=FunctionLoader(_resource),
@@ -27,20 +28,32 @@ def render_page(report: Mapping[str, Any], curves: Sequence[Drawing], times: Seq
     )
     filters: tuple[Callable[..., str], ...] = (
         *(formatting.number, formatting.quantity, formatting.size, formatting.ratio, formatting.moment),
-        *(formatting.words, formatting.plain),
+        *(formatting.words, formatting.plain, formatting.p_value),
     )
-    environment.filters.update({function.__name__: function for function in filters})
+    environment.filters.update({function.__name__: _with_value(function) for function in filters})
     template = environment.get_template("report.html.j2")
     return template.render(
         report=report,
         manifest=report["manifest"],
-        curves=curves,
-        times=times,
+        drawings=drawings,
         css=_resource("report.css"),
+        sortable=_resource("sortable.min.js"),
         quantiles=_shown_quantiles(report),
         matrix=_check_matrix(report),
         vetting_rows=_vetting_rows(report["vetting"]),
     )
+
+
+def _with_value(shown: Callable[..., str]) -> Callable[..., str]:
+    """The filter, with a number's full value beside what is shown of it: tables sort by that."""
+
+    def filtered(value: Any, *arguments: Any) -> str:
+        text = shown(value, *arguments)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return text
+        return Markup('<data value="{}">{}</data>').format(value, text)
+
+    return filtered
 
 
 def _shown_quantiles(report: Mapping[str, Any]) -> list[str]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from analysis.answer import Answer
 from analysis.campaign import NANOSECONDS, Campaign, Trial
+from analysis.certainty.correction import reach_of
+from analysis.certainty.noise_band import why_no_band
 from analysis.checks import Check, validity_of
 from analysis.comparison import Comparison, ContestantOutcome, Exclusion
 from analysis.cross_check import CrossCheck
@@ -39,6 +41,7 @@ class Results:
     comparisons: Sequence[Comparison]
     answer: Answer
     cross_checks: Sequence[CrossCheck]
+    aa_outcomes: Sequence[ContestantOutcome] = ()
 
 
 def report_document(results: Results) -> dict[str, Any]:
@@ -49,7 +52,9 @@ def report_document(results: Results) -> dict[str, Any]:
         "manifest": {key: campaign.manifest.get(key) for key in _MANIFEST_SHOWN},
         "answer": asdict(results.answer),
         "outcomes": [asdict(outcome) for outcome in results.outcomes],
+        "aa_outcomes": [asdict(outcome) for outcome in results.aa_outcomes],
         "comparisons": [_comparison(found) for found in results.comparisons],
+        "can_show": can_show(results.comparisons),
         "excluded": [asdict(exclusion) for exclusion in results.excluded],
         "not_recorded": list(campaign.not_recorded),
         "differs": _differs(campaign.manifest.get("definition") or {}),
@@ -96,7 +101,14 @@ def _summary_row(trial: Trial, measurement: Measurement) -> dict[str, Any]:
     }
 
 
+def can_show(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """What so many comparisons of so many blocks can show: the figures and the sentence."""
+    reach = reach_of([found.blocks for found in comparisons])
+    return {**asdict(reach), "sentence": reach.sentence}
+
+
 def _comparison(found: Comparison) -> dict[str, Any]:
+    certainty = found.certainty
     return {
         "workload": found.cell[0],
         "level": found.cell[1],
@@ -108,7 +120,14 @@ def _comparison(found: Comparison) -> dict[str, Any]:
         "lowest": found.lowest,
         "highest": found.highest,
         "blocks": [{**asdict(entry), "ratio": entry.ratio} for entry in found.ratios],
-        "certainty": found.certainty,
+        "aa_blocks": [{**asdict(entry), "ratio": entry.ratio} for entry in found.aa_ratios],
+        "interval": asdict(certainty.interval) if certainty.interval else None,
+        "band": asdict(certainty.band) if certainty.band else None,
+        "no_band": None if certainty.band else why_no_band(len(found.aa_ratios), found.blocks),
+        "verdict": certainty.verdict,
+        "certainty": certainty.why,
+        "p": certainty.p,
+        "corrected_p": certainty.corrected_p,
     }
 
 
@@ -124,6 +143,7 @@ def _trial(evidence: Evidence, results: Results) -> dict[str, Any]:
         "durability": {**trial.durability, "promise": promise(trial.durability)},
         "workload": dict(trial.workload),
         "block": trial.block,
+        "block_kind": "A/A" if trial.is_aa else "A/B",
         "position": trial.position,
         "ended": document["ended"],
         "abort": document["abort"],

@@ -11,6 +11,8 @@ from analysis.latencies import second_of
 COUNTER = "counter"
 GAUGE = "gauge"
 MACHINE = "machine"
+# how the counters of a network card that its instance type held back end (bandwidth, packets, connections)
+ALLOWANCE_EXCEEDED = "_allowance_exceeded"
 CPU_MODES = ("user", "system", "iowait", "steal", "idle")
 # what the report draws; the rest stays in the records
 DRAWN = (*(f"cpu_{mode}_s" for mode in CPU_MODES), "disk_written_bytes", "dirty_bytes", "rss_bytes")

@@ -89,6 +89,27 @@ def steal(evidence: Evidence, bounds: Bounds) -> Finding:
     return Finding(worst <= bound, sentence, {"shares": shares, "bound": bound})
 
 
+def network_allowance(evidence: Evidence, bounds: Bounds) -> Finding:
+    """No network card held packets back because its instance type's allowance was used up."""
+    counted = {use.host: use.allowances_exceeded for use in evidence.machines}
+    if not counted:
+        if rule := _ended_by_the_system(evidence):
+            return Finding(True, f"The system ended the trial ({rule}) before the measure phase.")
+        raise Missing("No telemetry was recorded in the measure phase.")
+    uncounted = sorted(host for host, counters in counted.items() if not counters)
+    exceeded = {
+        f"{host} {name}": growth for host, counters in counted.items() for name, growth in counters.items() if growth
+    }
+    packets, counters = sum(exceeded.values()), sum(len(each) for each in counted.values())
+    sentence = (
+        f"{packets:,.0f} packets were held back, by {counters} counters on {len(counted) - len(uncounted)} machines"
+    )
+    sentence += f", most of them {max(exceeded, key=lambda name: exceeded[name])}" if exceeded else ""
+    sentence += f"; no card counts them on {', '.join(uncounted)}." if uncounted else "."
+    passed = packets <= float(bounds["packets"]) and len(uncounted) <= int(bounds["uncounted_machines"])
+    return Finding(passed, sentence, {"exceeded": exceeded, "uncounted": uncounted})
+
+
 def clock(evidence: Evidence, bounds: Bounds) -> Finding:
     """Times taken on different hosts can be subtracted."""
     measured = evidence.observation("clocks")

@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from bench.blocks import BlockKind, Order, blocks_of, places_in
 from bench.scale import Scale
 from bench.system_settings import all_profiles, wrong_client_settings
 from bench.systems import SYSTEMS
@@ -29,7 +30,6 @@ Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_len
 ExperimentId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=NAME_LENGTH)]
 # looked for beside the campaign, and copied beside its results, where it must be no other file's name
 SourceName = Annotated[str, StringConstraints(pattern=r"^omb-[a-z0-9-]+\.yaml$")]
-Order = Literal["alternate", "random", "fixed"]
 GeneratorName = Literal["samebox", "native"]
 # a level without a variant is written as a number: durability = [1, 2, "2-bypass"]
 DurabilityName = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
@@ -71,6 +71,7 @@ class Experiment:
 class Campaign:
     """Blocks of trials, one seed, one question: about `workloads` at levels of `durability`, or about several `experiments`.
 
+    `aa_blocks`: blocks in which one system is run against itself, beside `blocks`, in which all are compared.
     `system_profile`: whose settings the systems get. `checks` overrides bounds of the testbed's profile, check name -> bound ->
     value; `settings` single settings, system -> component -> key -> value. `scales`: how to shrink it, by name. `differs`: what
     is done in another way than published in all its experiments. `sources`: the files beside it that it was made from, name ->
@@ -83,6 +84,7 @@ class Campaign:
     seed: Annotated[int, Field(ge=0)]
     systems: tuple[str, ...]
     blocks: Annotated[int, Field(ge=1, le=1000)]
+    aa_blocks: Annotated[int, Field(ge=0, le=1000)] = 0
     durability: tuple[DurabilityName, ...] = ()
     workloads: tuple[Workload, ...] = ()
     experiments: tuple[Experiment, ...] = ()
@@ -122,12 +124,14 @@ class TrialSpec:
     workload: Workload
     experiment: str
     generator: GeneratorName = "samebox"
+    block_kind: BlockKind = "A/B"
 
     def to_json(self) -> dict[str, Any]:
         """As the manifest's `order` lists it."""
         return {
             "trial": self.trial,
             "block": self.block,
+            "block_kind": self.block_kind,
             "position": self.position,
             "system": self.system,
             "durability": self.durability,
@@ -282,26 +286,24 @@ def order_of(campaign: Campaign) -> tuple[TrialSpec, ...]:
     that makes the same promise back to back: every system, and every variant of the level that it has.
 
     `alternate` reverses these in every second block, `random` shuffles them by the seed, `fixed` keeps the file's order
-    (which confounds the system with disk fill and time of day, and is flagged in the report).
+    (which confounds the system with disk fill and time of day, and is flagged in the report). A/A blocks change none of that.
     """
     shuffler = random.Random(campaign.seed)
     trials = []
-    for block in range(1, campaign.blocks + 1):
+    for block in blocks_of(campaign.blocks, campaign.aa_blocks):
         for each in campaign.questions:
             for compared, workload in product(_promises(each.durability), each.workloads):
-                cells = [
+                contestants = [
                     (system, name)
                     for system in campaign.systems_of(each)
                     for name in compared
                     if each.asks(system, name) and name in SYSTEMS[system].durability
                 ]
-                if campaign.order == "alternate" and block % 2 == 0:
-                    cells.reverse()
-                elif campaign.order == "random":
-                    shuffler.shuffle(cells)
-                for position, (system, name) in enumerate(cells, start=1):
-                    trial = f"b{block:02d}-{position}-{system}-l{name}-{workload.name}"
-                    trials.append(TrialSpec(trial, block, position, system, name, workload, each.id))
+                places = places_in(block, contestants, campaign.order, shuffler) if contestants else []
+                for position, (system, name) in enumerate(places, start=1):
+                    trial = f"{block.name}-{position}-{system}-l{name}-{workload.name}"
+                    spec = TrialSpec(trial, block.number, position, system, name, workload, each.id)
+                    trials.append(replace(spec, block_kind=block.kind))
     return tuple(trials)
 
 

@@ -25,7 +25,10 @@ class LeftOut:
 
 
 def with_native_trials(trials: Sequence[TrialSpec], *, where: str) -> tuple[TrialSpec, ...]:
-    """Each trial, followed by the same one by the system's own tools if they can run it. Raises InvalidInput on equal names."""
+    """Each trial, in A/B blocks followed by the same one by the system's own tools if they can run it.
+
+    Raises InvalidInput on equal names.
+    """
     found = tuple(_with_native_trial(trials))
     names = [spec.trial for spec in found]
     for spec in trials:
@@ -61,7 +64,7 @@ def cross_check_document(trials: Sequence[TrialSpec], store: SoftwareStore) -> d
 def _with_native_trial(trials: Sequence[TrialSpec]) -> Iterator[TrialSpec]:
     for spec in trials:
         yield spec
-        if _reason(spec) is None:
+        if spec.block_kind == "A/B" and _reason(spec) is None:
             yield replace(spec, trial=f"{spec.trial}{SUFFIX}", generator="native")
 
 

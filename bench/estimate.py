@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from bench.load.search import step_of, warmup_of
+from bench.load.search import SHORT_STEP_S, step_of, warmup_of
 from bench.workload import Workload
 
-# A search that begins at a quarter of what it finds: two doublings, one that fails and is tried again, four halvings of the
-# bracket, every second of which is tried again, and the bracket's upper end once more; every second search has a confirmation
-# that fails. Its steps are at twice the rate that it begins with, on the average.
-SEARCH_STEPS = 12
-SEARCH_CONFIRMATIONS = 1.5
+# A search that begins at a quarter of what it finds: four runs until the brokers are warm, two doublings, one that fails, a few
+# halvings of the bracket (more where steps are long), every second of which is tried again, and the bracket's upper end once more;
+# one search in five has a confirmation that fails. Its steps are at twice the rate that it begins with, on the average.
+SEARCH_WARMUPS = 4
+SEARCH_STEPS, SEARCH_SHORT_STEPS = 12, 9
+SEARCH_CONFIRMATIONS = 1.2
 SEARCH_RISES = 2
 SEARCH_FINDS = 4
 # Around each run of a load: workers connect before it; consumers drain, and all end, after it.
-AROUND_A_RUN_S = 6.0
+AROUND_A_RUN_S = 6.5
 # Readers of a backlog are faster than its writers: in the published campaigns six to twelve times; half as long is for safety.
 CATCH_UP_SHARE = 0.5
 
@@ -22,13 +23,14 @@ def sending_s(workload: Workload) -> float:
     """The seconds for which producers send: warm-up, search, backlog (while it is built and while it is read), measurement."""
     if workload.pacing != "search":
         return _run_s(workload)
-    steps_s = _run_s(warmup_of(workload)) + SEARCH_STEPS * _run_s(step_of(workload))
+    steps_s = SEARCH_WARMUPS * _run_s(warmup_of(workload)) + _search_steps(workload) * _run_s(step_of(workload))
     return steps_s + SEARCH_CONFIRMATIONS * _run_s(workload)
 
 
 def load_s(workload: Workload) -> float:
     """The seconds that the load takes, from the first worker to the last."""
-    runs = 1 + SEARCH_STEPS + SEARCH_CONFIRMATIONS if workload.pacing == "search" else 1
+    searching = workload.pacing == "search"
+    runs = SEARCH_WARMUPS + _search_steps(workload) + SEARCH_CONFIRMATIONS if searching else 1
     return sending_s(workload) + runs * AROUND_A_RUN_S
 
 
@@ -40,6 +42,10 @@ def messages(workload: Workload) -> float:
 def messages_kept(workload: Workload) -> float:
     """About how many of them are in the trial's records: of a search only the last run is."""
     return _rate_per_s(workload, SEARCH_FINDS) * _run_s(workload)
+
+
+def _search_steps(workload: Workload) -> int:
+    return SEARCH_SHORT_STEPS if step_of(workload).measure_s < SHORT_STEP_S else SEARCH_STEPS
 
 
 def _rate_per_s(workload: Workload, search_factor: int) -> int:

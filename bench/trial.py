@@ -289,6 +289,7 @@ def _document(
         "trial": spec.trial,
         "campaign": campaign.name,
         "block": spec.block,
+        "block_kind": spec.block_kind,
         "position": spec.position,
         "experiment": spec.experiment,
         "system": spec.system,

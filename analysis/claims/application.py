@@ -15,12 +15,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from analysis.claims.claim import Document, packaged_documents
-from analysis.claims.conclude import Demands, conclude, with_raw_results
+from analysis.claims.conclude import Kind, conclude, with_raw_results
 from analysis.claims.figures import PRINTED_FILE, RAW_FILE, Figure, packaged_figures
 from analysis.claims.judge import Printed, Substituted, weigh
 from analysis.claims.own_campaign import own_campaign
 from analysis.claims.verdict import VERDICTS, Verdict
-from analysis.comparison import BLOCKS_FOR_AN_INTERVAL
 from analysis.errors import AnalysisError
 from analysis.schema import SCHEMA_VERSION
 from analysis.session import start_session
@@ -82,7 +81,7 @@ def printed_verdicts(spark: SparkSession, documents: Sequence[Document], figures
             weigh(spark, document.claims, figures, raw),
         )
         for weighed, beside in zip(of_printed, of_raw, strict=True):
-            verdict = conclude(document, weighed, printed, Demands())
+            verdict = conclude(document, weighed, printed, Kind())
             verdicts.append(with_raw_results(verdict, weighed, beside, raw.values))
     return verdicts
 
@@ -91,12 +90,12 @@ def campaign_verdicts(
     spark: SparkSession, documents: Sequence[Document], figures: Sequence[Figure], report: Mapping[str, Any]
 ) -> list[Verdict]:
     """By a campaign's own report (the document of its report.json)."""
-    demands = Demands(least_blocks=BLOCKS_FOR_AN_INTERVAL, relations_only=bool(report["manifest"].get("scale")))
+    kind = Kind(sampled=True, relations_only=bool(report["manifest"].get("scale")))
     verdicts = []
     for document in documents:
         evidence = own_campaign(report, document)
         found = weigh(spark, document.claims, figures, evidence)
-        verdicts += [conclude(document, weighed, evidence, demands) for weighed in found]
+        verdicts += [conclude(document, weighed, evidence, kind) for weighed in found]
     return verdicts
 
 

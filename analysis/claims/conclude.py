@@ -1,7 +1,8 @@
 """From what Spark found to verdicts with their sentences. It computes no figure.
 
-A part is confirmed if it holds in every block and contradicted if it fails in every block, each on the same side; a claim is
-contradicted by one contradicted part, and confirmed by all its parts.
+What is printed is there once, and decides by itself. The blocks of a campaign are a sample: what decides is the exact interval of
+the median over them, which must lie on one side of the tolerance's edges. A claim is contradicted by one contradicted part, and
+confirmed by all its parts.
 """
 
 from __future__ import annotations
@@ -11,28 +12,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from analysis.certainty.interval import exact_interval
 from analysis.claims.claim import Document, Part
 from analysis.claims.figures import Figure
 from analysis.claims.judge import Evidence, Found, Weighed
-from analysis.claims.tolerance import Interval
 from analysis.claims.verdict import CONFIRMED, CONTRADICTED, INCONCLUSIVE, Cited, PartVerdict, Reason, Verdict
 
 MISMATCH = 0.05  # beyond this share a printed figure isn't its raw result, rounded
 
 
 @dataclass(frozen=True)
-class Demands:
-    """What evidence of a kind must have: so many blocks; `relations_only`: no absolute figure of it counts."""
+class Kind:
+    """How evidence is to be judged. `sampled`: its blocks are repetitions; `relations_only`: no absolute figure of it counts."""
 
-    least_blocks: int = 1
+    sampled: bool = False
     relations_only: bool = False
 
 
-def conclude(document: Document, weighed: Weighed, evidence: Evidence, demands: Demands) -> Verdict:
+def conclude(document: Document, weighed: Weighed, evidence: Evidence, kind: Kind) -> Verdict:
     """The verdict on a claim."""
     claim = weighed.claim
     parts = [
-        _part(part, [found[position] for found in weighed.blocks.values()], weighed, evidence, demands)
+        _part(part, [found[position] for found in weighed.blocks.values()], weighed, evidence, kind)
         for position, part in enumerate(claim.parts)
     ]
     undecided = [part for part in parts if part.verdict == INCONCLUSIVE]
@@ -88,9 +89,9 @@ def with_raw_results(
     return replace(verdict, sentence=f"{verdict.sentence} {sentence}")
 
 
-def _part(part: Part, found: Sequence[Found], weighed: Weighed, evidence: Evidence, demands: Demands) -> PartVerdict:
+def _part(part: Part, found: Sequence[Found], weighed: Weighed, evidence: Evidence, kind: Kind) -> PartVerdict:
     known = [each for each in found if each.holds is not None]
-    verdict, reason = _decided(part, found, known, demands)
+    verdict, reason = _decided(part, found, known, kind)
     figures = [each.figure for each in known if each.figure is not None]
     values = {} if figures or not known else _values(part, weighed, evidence)
     sentence = _shown_part(part, known, values)
@@ -102,25 +103,28 @@ def _part(part: Part, found: Sequence[Found], weighed: Weighed, evidence: Eviden
     )
 
 
-def _decided(part: Part, found: Sequence[Found], known: Sequence[Found], demands: Demands) -> tuple[str, Reason | None]:
+def _decided(part: Part, found: Sequence[Found], known: Sequence[Found], kind: Kind) -> tuple[str, Reason | None]:
     if not known:
         return INCONCLUSIVE, next(each.reason for each in found)
-    if demands.relations_only and part.is_absolute:
+    if kind.relations_only and part.is_absolute:
         return INCONCLUSIVE, Reason.SCALED
-    if len(known) < demands.least_blocks:
+    if not kind.sampled:
+        return (CONFIRMED if all(each.holds for each in known) else CONTRADICTED), None
+    sides = _sides(part, known)
+    if sides is None:
         return INCONCLUSIVE, Reason.TOO_FEW_BLOCKS
-    if all(each.holds for each in known):
-        return CONFIRMED, None
-    if any(each.holds for each in known) or _on_both_sides(part.interval, known):
+    if sides[0] != sides[1]:
         return INCONCLUSIVE, Reason.BLOCKS_DISAGREE
-    return CONTRADICTED, None
+    return (CONFIRMED if sides[0] == 0 else CONTRADICTED), None
 
 
-def _on_both_sides(interval: Interval | None, known: Sequence[Found]) -> bool:
-    if interval is None or interval.low is None or interval.high is None:
-        return False
-    figures = [each.figure for each in known if each.figure is not None]
-    return min(figures) <= interval.low and max(figures) >= interval.high
+def _sides(part: Part, known: Sequence[Found]) -> tuple[int, int] | None:
+    """On which side of the tolerance the ends of the exact interval lie, 0 = inside; None where there is no interval."""
+    if part.interval is None:
+        ends = exact_interval([0.0 if each.holds else 1.0 for each in known])
+        return None if ends is None else (int(ends.low), int(ends.high))
+    ends = exact_interval([each.figure for each in known if each.figure is not None])
+    return None if ends is None else (part.interval.side(ends.low), part.interval.side(ends.high))
 
 
 def _counted(known: Sequence[Found]) -> str:

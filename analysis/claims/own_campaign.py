@@ -20,6 +20,7 @@ _BYTES = {
     "MB/s": 2**20,
     "GB/s": 2**30,
 }  # of published data rates; dd's, of powers of ten, aren't among them
+_AA = "A/A"  # blocks that run one system twice say how far equals lie apart
 _PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max")
 
 
@@ -53,7 +54,7 @@ class OwnCampaign:
             if found
             else []
         )
-        return median(values) if values else Reason.NOT_MEASURED  # a block may run a system twice
+        return median(values) if values else Reason.NOT_MEASURED
 
     def _measured(self, trial: Mapping[str, Any], metric: str) -> float | None:
         """The metric; where it is measured per subscription, that of the slowest."""
@@ -66,8 +67,10 @@ class OwnCampaign:
 
 
 def own_campaign(report: Mapping[str, Any], document: Document) -> OwnCampaign:
-    """The evidence in the document of a report.json. Trials that aren't sound are left out, as everywhere."""
-    trials = tuple(trial for trial in report["trials"] if trial["validity"] not in EXCLUDED)
+    """The evidence in the document of a report.json. Trials that aren't sound are left out, as everywhere, and so are A/A blocks."""
+    trials = tuple(
+        trial for trial in report["trials"] if trial["validity"] not in EXCLUDED and trial.get("block_kind") != _AA
+    )
     measured = {(str(row["trial"]), str(row["metric"])): float(row["value"]) for row in report["summary"]}
     return OwnCampaign(document, trials, measured)
 

@@ -24,6 +24,13 @@ class Interval:
     low_included: bool = True
     high_included: bool = True
 
+    def side(self, value: float) -> int:
+        """-1 below it, 0 inside, 1 above."""
+        if self.low is not None and (value < self.low or (value == self.low and not self.low_included)):
+            return -1
+        above = self.high is not None and (value > self.high or (value == self.high and not self.high_included))
+        return int(above)
+
     def condition(self, figure: str) -> str:
         """The SQL condition that the expression `figure` lies in it."""
         parts = []

@@ -28,7 +28,10 @@ class Reason(Enum):
     NOT_MEASURED = "not-measured", "samebox measures no such statistic"
     SCALED = "scaled", "the campaign was scaled down, so only relations can be tested and no absolute figures"
     TOO_FEW_BLOCKS = "too-few-blocks", "with fewer than 6 blocks no 95 % interval is possible"
-    BLOCKS_DISAGREE = "blocks-disagree", "some blocks say yes and some say no"
+    BLOCKS_DISAGREE = (
+        "blocks-disagree",
+        "the 95 % interval over the blocks lies on both sides of an edge of the tolerance",
+    )
 
     def __init__(self, word: str, sentence: str) -> None:
         self.word = word

@@ -13,7 +13,21 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import aws, campaign, claims, detached, doctor, hosts, money, plan, prove, status, sweep, testbed
+from bench.cli import (
+    aws,
+    campaign,
+    claims,
+    compare,
+    detached,
+    doctor,
+    hosts,
+    money,
+    plan,
+    prove,
+    status,
+    sweep,
+    testbed,
+)
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -35,12 +49,12 @@ for command in (
     testbed.vet,
     prove.prove_durability,
     plan.plan,
-    prove.prove_durability,
     campaign.run,
     campaign.resume,
     status.status,
     detached.abandon,
     campaign.report,
+    compare.compare,
     claims.claims,
     campaign.whole_campaign,
     doctor.doctor,

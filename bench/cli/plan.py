@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.campaign import EmptyCell, TrialSpec, empty_cells
+from bench.campaign import Campaign, EmptyCell, TrialSpec, empty_cells
 from bench.checkout import HOME
 from bench.choice import Choice
 from bench.cli.campaign import VETTING_STEP
@@ -98,7 +98,7 @@ def _table(trials: Sequence[TrialSpec]) -> Table:
     for trial in trials:
         table.add_row(
             trial.experiment,
-            f"{trial.block}.{trial.position}",
+            f"{trial.block}.{trial.position}" + (" A/A" if trial.block_kind == "A/A" else ""),
             trial.system,
             trial.durability,
             trial.workload.name + (" (native tools)" if trial.generator == "native" else ""),
@@ -117,7 +117,7 @@ def _rate(workload: Workload) -> str:
 
 def _lines(prepared: Prepared, document: dict[str, Any]) -> list[str]:
     campaign, scale = prepared.campaign, document["scale"]
-    counted = f"{len(prepared.trials)} trials in {campaign.blocks} block{'s' if campaign.blocks > 1 else ''}"
+    counted = f"{len(prepared.trials)} trials in {_counted_blocks(campaign)}"
     lines = [f"{counted}, about {clock_text(document['estimate_s'])} in all."]
     if scale:
         lines += [f"Scale {scale['name']}:", *(f"  {rule}" for rule in scale["rules"])]
@@ -137,6 +137,13 @@ def _lines(prepared: Prepared, document: dict[str, Any]) -> list[str]:
         ]
     lines.append(_disk_line(document["disk"]) if document["disk"] else _cost_line(document["cost"]))
     return lines
+
+
+def _counted_blocks(campaign: Campaign) -> str:
+    blocks = f"{campaign.blocks} block{'s' if campaign.blocks > 1 else ''}"
+    if not campaign.aa_blocks:
+        return blocks
+    return f"{blocks} and {campaign.aa_blocks} A/A block{'s' if campaign.aa_blocks > 1 else ''}"
 
 
 def _not_cross_checked(prepared: Prepared) -> tuple[LeftOut, ...]:

@@ -39,7 +39,7 @@ class Limits:
     """How long what may take. `quiet_s`: how long nothing more must arrive before consumers count as drained."""
 
     ready_s: float = 90.0
-    lead_s: float = 1.0
+    lead_s: float = 0.5
     nothing_acknowledged_s: float = 30.0
     silence_s: float = 30.0
     quiet_s: float = 1.5

@@ -1,11 +1,13 @@
 """Maximum throughput: the highest rate that a system sustains, found by bracketing, then confirmed by a run of full length.
 
-1. a run that isn't judged, at the rate where the search begins: brokers that have just been started compile their code as they go
+1. runs that aren't judged, at the rate where the search begins, until one is hardly better than the one before: brokers that have
+   just been started compile their code as they go
 2. double the rate until a step isn't sustained (halve it, if the first one isn't)
 3. halve the bracket, by ratio, until it is narrow; then try its upper end again, and go on from there if it is sustained now
 4. run the highest sustained rate at full length; if it isn't sustained there, a little less, some times
 
-A step that fails is tried once more before it counts: a hiccup of a busy machine is no limit of a system. Every run is recorded.
+A step that fails is tried once more before it counts, unless it was far off: a hiccup of a busy machine is no limit of a system.
+Every run is recorded.
 """
 
 from __future__ import annotations
@@ -22,13 +24,19 @@ from bench.workload import Workload
 
 Kind = Literal["warm-up", "step", "confirmation"]
 NARROW = 1.05
+NARROW_OF_SHORT_STEPS, SHORT_STEP_S = 1.2, 10.0  # which differ by a tenth to either side from one to the next
 LESS = 0.95
 MOST_CONFIRMATIONS = 4
 SHORTEST_STEP_S, LONGEST_STEP_S = 5.0, 30.0
 STEP_SHARE = 6  # a step lasts a sixth of the confirmation
 STEP_WARMUP_S = 2.0
 TRIES = 2
-WARMUP_RUN_S = 10.0
+FAR_OFF = 0.7
+# Between runs that aren't kept, nobody waits for what may be delivered twice.
+QUIET_S = 0.2
+WARMUP_RUN_S = 6.0
+MOST_WARMUPS = 8
+HARDLY_BETTER = 1.1
 
 
 @dataclass(frozen=True)
@@ -84,7 +92,8 @@ def find_highest(
             before_confirming()
         shape = _SHAPES[kind](workload)
         shape = dataclasses.replace(shape, pacing="open-loop", rate_per_s=rate_per_s, expected_rate_per_s=None)
-        load = run(dataclasses.replace(spec, workload=shape, sampled=True))
+        limits = spec.limits if kind == "confirmation" else dataclasses.replace(spec.limits, quiet_s=QUIET_S)
+        load = run(dataclasses.replace(spec, workload=shape, sampled=True, limits=limits))
         if load.abort is not None:
             raise _Aborted(load)
         judgement = judge(
@@ -97,25 +106,38 @@ def find_highest(
         attempts.append(Attempt(kind, rate_per_s, shape.measure_s, judgement))
         return load, judgement.sustained
 
+    def warm_up(rate_per_s: int) -> None:
+        before_per_s = 0.0
+        for _ in range(MOST_WARMUPS):
+            load, sustained = attempt("warm-up", rate_per_s)
+            discard(load)
+            acked_per_s = attempts[-1].judgement.acked_per_s
+            if sustained or acked_per_s <= HARDLY_BETTER * before_per_s:
+                return
+            before_per_s = acked_per_s
+
     def sustains(rate_per_s: int, tries: int) -> bool:
         for _ in range(tries):
             load, sustained = attempt("step", rate_per_s)
             discard(load)
-            if sustained:
-                return True
+            if sustained or attempts[-1].judgement.acked_per_s < FAR_OFF * rate_per_s:
+                return sustained
         return False
 
     try:
         begin_per_s = max(workload.producers, min(workload.planned_rate_per_s, workload.rate_per_s))
-        discard(attempt("warm-up", begin_per_s)[0])
-        rate_per_s = bracket(sustains, begin_per_s, workload.producers, workload.rate_per_s)
+        warm_up(begin_per_s)
+        narrow = NARROW_OF_SHORT_STEPS if step_of(workload).measure_s < SHORT_STEP_S else NARROW
+        rate_per_s = bracket(sustains, begin_per_s, workload.producers, workload.rate_per_s, narrow=narrow)
         return _confirmed(rate_per_s or workload.producers, workload.producers, attempt, discard, attempts)
     except _Aborted as aborted:
         return Found(aborted.load, None, tuple(attempts))
 
 
-def bracket(sustains: Callable[[int, int], bool], begin: int, least: int, most: int) -> int | None:
-    """The highest rate from `least` to `most` that is sustained, to within NARROW; None when not even `least` is.
+def bracket(
+    sustains: Callable[[int, int], bool], begin: int, least: int, most: int, *, narrow: float = NARROW
+) -> int | None:
+    """The highest rate from `least` to `most` that is sustained, to within `narrow`; None when not even `least` is.
 
     `sustains` is given a rate and how often to try it. What failed first may only have come too early: the lowest rate that
     failed is believed when it fails at the end, too.
@@ -136,7 +158,7 @@ def bracket(sustains: Callable[[int, int], bool], begin: int, least: int, most: 
             rate = max(least, rate // 2)
         elif high is None:
             rate = min(most, rate * 2)
-        elif high <= low * NARROW or high - low <= 1:
+        elif high <= low * narrow or high - low <= 1:
             if not sustains(high, 1):
                 return low
             rate = min(most, high * 2)

@@ -2,7 +2,7 @@
 
 1. connect; a producer with a probe topic gets one message acknowledged there     -> ready
 2. wait for the start instant
-3. send or receive, a progress event every second                                 -> progress, file
+3. send or receive, a progress event twice a second                              -> progress, file
 4. write what is left, disconnect                                                 -> done (or failed, at any step)
 """
 
@@ -36,7 +36,7 @@ from bench.records import WrittenFile
 from bench.schedule import SECOND_NS
 
 Emit = Callable[[str, Mapping[str, Any]], None]
-PROGRESS_EVERY_S = 1.0
+PROGRESS_EVERY_S = 0.5
 # Beyond schedule and drain, for a consumer whose operator has vanished without closing the connection.
 _FORGOTTEN_AFTER_NS = 120 * SECOND_NS
 _KIBIBYTE = 1024
@@ -205,7 +205,7 @@ def _cpu_s() -> float:
 
 
 class _Background:
-    """The thread beside a loop: writes files and emits progress every second. Its failure is raised at the end of the loop."""
+    """The thread beside a loop: writes files and emits progress at its pace. Its failure is raised at the end of the loop."""
 
     def __init__(
         self,

@@ -56,6 +56,7 @@ CHECKS: list[dict[str, Any]] = [
     {"check": "settings", "axis": "validity", "on_failure": "invalid"},
     {"check": "cold-caches", "axis": "validity", "on_failure": "invalid", "bounds": {"resident_before": 0.99, "resident_after": 0.0}},
     {"check": "steal", "axis": "validity", "on_failure": "warn", "bounds": {"share": 0.01}},
+    {"check": "network-allowance", "axis": "validity", "on_failure": "invalid", "bounds": {"packets": 0, "uncounted_machines": 0}},
     {"check": "clock", "axis": "validity", "on_failure": "invalid", "bounds": {"bound_ms": 1.0}},
     {"check": "client-cpu", "axis": "validity", "on_failure": "warn", "bounds": {"share_of_core": 0.8}},
     {"check": "hosts-kept", "axis": "validity", "on_failure": "invalid"},
@@ -232,6 +233,7 @@ def _hosts(shape: Shape, start_ns: int) -> dict[str, list[Any]]:
             counters[metric] = total + share * float(random.uniform(0.9, 1.1))
         written += float(random.uniform(2e6, 9e6))
         rows.append((time_ns, "broker-1", "machine", "disk_written_bytes", "counter", written))
+        rows.append((time_ns, "broker-1", "machine", "ena_pps_allowance_exceeded", "counter", 7.0))
         rows.append((time_ns, "broker-1", "machine", "dirty_bytes", "gauge", float(random.uniform(1e6, 4e7))))
         for host in ("broker-1", "broker-2", "broker-3"):
             rows.append((time_ns, host, "broker", "rss_bytes", "gauge", 6e8 + second * 1e6))

@@ -38,7 +38,7 @@ def _evidence(changes: Mapping[str, Any] | None = None, observed: Mapping[str, A
         percentiles=(Percentile(NAME, SEND_DELAY, "", 990_000, 2400, 900_000),),
         deliveries=(Delivery(NAME, "sub-0", 3200, 3200, 0, 0, 0, ()),),
         orderings=(Ordering(NAME, "sub-0", 0, 0, None),),
-        machines=(MachineUse("broker-1", {"user": 0.3, "idle": 0.69, "steal": 0.002}, 1e6, 1e6),),
+        machines=(MachineUse("broker-1", {"user": 0.3, "idle": 0.69, "steal": 0.002}, 1e6, 1e6, CARD),),
         daemons=(),
     )
 
@@ -50,13 +50,14 @@ def _verdict(evidence: Evidence, check: str) -> Check:
 
 
 def test_a_sound_trial_passes_every_check() -> None:
-    """With nothing wrong, all 17 checks say so, each in a sentence."""
+    """With nothing wrong, all 19 checks say so, each in a sentence."""
     checks = judge([_evidence()], CHECKS)
     assert [c.check for c in checks if c.verdict not in ("valid", "met")] == []
-    assert len(checks) == len(RULES) == 18
+    assert len(checks) == len(RULES) == 19
     assert all(check.sentence.endswith(".") for check in checks)
 
 
+CARD = {"ena_bw_in_allowance_exceeded": 0.0, "ena_pps_allowance_exceeded": 0.0}
 DRIFT = {"component": "topic", "key": "flush.messages", "intended": "1", "effective": "0"}
 OTHER_BOOT = {"before": {"broker-1": "a"}, "after": {"broker-1": "b"}}
 CANARY = {"host": "broker-1", "data_dir": "/d", "resident_before": 1.0, "resident_after": 0.4}
@@ -124,6 +125,21 @@ def test_rules_on_aggregates_fail_on_what_they_are_for() -> None:
     assert _verdict(disordered, "order").verdict == "not met"
     assert _verdict(holed, "rows-complete").verdict == "invalid"
     assert _verdict(stolen, "steal").verdict == "warn"
+
+
+def test_a_card_that_held_packets_back_spoils_the_measurement() -> None:
+    """One counter of one machine is enough; so is a machine whose card counts nothing."""
+    sound = _evidence()
+    (machine,) = sound.machines
+    moved = replace(machine, host="client-1", allowances_exceeded={**CARD, "ena_pps_allowance_exceeded": 3.0})
+    found = _verdict(replace(sound, machines=(machine, moved)), "network-allowance")
+    assert found.verdict == "invalid"
+    assert found.sentence.startswith("3 packets were held back")
+    assert "client-1 ena_pps_allowance_exceeded" in found.sentence
+    other = replace(machine, host="client-2", allowances_exceeded={})
+    found = _verdict(replace(sound, machines=(machine, other)), "network-allowance")
+    assert found.verdict == "invalid"
+    assert "client-2" in found.sentence
 
 
 @pytest.mark.parametrize("check", ["send-delay", "steal", "client-cpu", "independent-count"])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from analysis.campaign import Trial
+from analysis.certainty.interval import TOO_FEW_BLOCKS, Interval
+from analysis.certainty.verdict import NOT_SHOWN, SHOWN
 from analysis.checks import Check
-from analysis.comparison import TOO_FEW_BLOCKS, compare, count_outcomes, excluded_trials
+from analysis.comparison import compare, count_outcomes, excluded_trials
 from analysis.evidence import Counts, Evidence
 from analysis.formatting import number, quantity, ratio
 from analysis.metrics import Measurement
@@ -15,10 +17,24 @@ from tests.analysis.synthetic_results import Plan, Shape, trial_document
 P99 = "response_latency_p99"
 
 
-def _evidence(block: int, position: int, system: str, durability: str = "1") -> Evidence:
-    plan = Plan(f"b{block:02}-{position}-{system}", block, position, system, durability=durability)
+def _evidence(block: int, position: int, system: str, durability: str = "1", kind: str = "A/B") -> Evidence:
+    name = f"{'aa' if kind == 'A/A' else 'b'}{block:02}-{position}-{system}"
+    plan = Plan(name, block, position, system, durability=durability, changes={"block_kind": kind})
     trial = Trial(plan.name, trial_document(plan, Shape(), 0, {}, 0))
     return Evidence(trial, (trial,), Counts(0, 0, 0, 0, 0, 0, 0, 0, {}, {}, {}), (), (), (), (), ())
+
+
+def _with_aa_blocks(blocks: int, scatter: float) -> tuple[list[Evidence], list[Check], list[Measurement]]:
+    """As `_campaign`, with as many A/A blocks of "a" and "b" in turn: second runs take `scatter` times as long, or as short."""
+    trials, checks, measured = _campaign(blocks)
+    for block in range(blocks + 1, 2 * blocks + 1):
+        system = "ab"[block % 2]
+        for place, value in ((1, 10.0), (2, 10.0 * (scatter if block % 3 else 1 / scatter))):
+            evidence = _evidence(block, place, system, kind="A/A")
+            trials.append(evidence)
+            checks.append(Check(evidence.trial.name, "steal", "validity", "valid", "Fine."))
+            measured.append(Measurement(evidence.trial.name, P99, "ms", value, 1000))
+    return trials, checks, measured
 
 
 def _campaign(blocks: int) -> tuple[list[Evidence], list[Check], list[Measurement]]:
@@ -34,14 +50,42 @@ def test_one_ratio_per_block_and_their_median() -> None:
     """Ratios 2, 4 and 6 have the median 4; three blocks carry no interval."""
     (found,) = compare(*_campaign(3))
     assert ([entry.ratio for entry in found.ratios], found.median) == ([2.0, 4.0, 6.0], 4.0)
-    assert (found.lowest, found.highest, found.certainty) == (2.0, 6.0, TOO_FEW_BLOCKS)
+    assert (found.lowest, found.highest, found.certainty.why) == (2.0, 6.0, TOO_FEW_BLOCKS)
+    assert (found.certainty.interval, found.certainty.p) == (None, None)
 
 
-def test_six_blocks_are_no_longer_too_few() -> None:
-    """From six blocks on the sentence about too few blocks is gone, and no interval is claimed in its place."""
+def test_six_blocks_have_an_interval() -> None:
+    """Ratios 2, 4, ... 12: from the smallest to the largest with 96.9 %."""
     (found,) = compare(*_campaign(6))
-    assert found.blocks == 6
-    assert "not an interval" in found.certainty
+    assert (found.blocks, found.median) == (6, 7.0)
+    assert found.certainty.interval == Interval(2.0, 12.0, 0.96875)
+    assert (found.certainty.verdict, found.certainty.p, found.certainty.band) == (SHOWN, 0.03125, None)
+
+
+def test_aa_blocks_are_in_the_band_and_in_nothing_else() -> None:
+    """The ratios of two systems are the same with and without them; both systems' A/A blocks make the band."""
+    (alone,), (found,) = compare(*_campaign(6)), compare(*_with_aa_blocks(6, scatter=1.25))
+    assert (found.first, found.second, found.ratios) == (alone.first, alone.second, alone.ratios)
+    assert [entry.block for entry in found.aa_ratios] == [7, 8, 9, 10, 11, 12]
+    assert [entry.ratio for entry in found.aa_ratios] == [0.8, 0.8, 1.25, 0.8, 0.8, 1.25]
+    assert found.certainty.band is not None
+    assert (found.certainty.band.low, found.certainty.band.high, found.certainty.band.blocks) == (0.8, 1.25, 6)
+    assert found.certainty.verdict == SHOWN
+
+
+def test_a_difference_that_reaches_into_the_band_is_none() -> None:
+    """Every A/B ratio is 2 or more; but runs of one system differ by three times."""
+    (found,) = compare(*_with_aa_blocks(6, scatter=3.0))
+    assert found.certainty.verdict == NOT_SHOWN
+
+
+def test_an_aa_block_with_an_excluded_trial_makes_no_ratio() -> None:
+    """Its other run is compared with nothing; five are left, and they are too few for a band."""
+    trials, checks, measured = _with_aa_blocks(6, scatter=1.25)
+    checks = [Check(c.trial, c.check, c.axis, "invalid" if c.trial == "aa07-2-b" else "valid", "") for c in checks]
+    (found,) = compare(trials, checks, measured)
+    assert [entry.block for entry in found.aa_ratios] == [8, 9, 10, 11, 12]
+    assert found.certainty.band is None
 
 
 def test_an_invalid_or_unknown_trial_takes_its_block_out() -> None:

@@ -12,6 +12,7 @@ from analysis.answer import Answer
 from analysis.campaign import Campaign, Trial
 from analysis.checks import judge
 from analysis.comparison import count_outcomes
+from analysis.drawing import Drawings
 from analysis.evidence import Counts, Evidence
 from analysis.page import render_page
 from analysis.report import Results, report_document
@@ -25,8 +26,8 @@ PLANS = [
 
 
 @pytest.fixture(scope="module")
-def text() -> str:
-    """The page without its tags, one blank between words."""
+def page() -> str:
+    """The page of a campaign without rows."""
     trials = tuple(Trial(plan.name, trial_document(plan, Shape(), 0, {}, 0)) for plan in PLANS)
     counts = Counts(0, 0, 0, 0, 0, 0, 0, 0, {}, {}, {})
     evidence = [Evidence(trial, trials, counts, (), (), (), (), ()) for trial in trials]
@@ -42,7 +43,12 @@ def text() -> str:
         cross_checks=[],
         answer=Answer((), "Nothing can be compared.", ()),
     )
-    page = render_page(report_document(results), [], [])
+    return render_page(report_document(results), Drawings())
+
+
+@pytest.fixture(scope="module")
+def text(page: str) -> str:
+    """The page without its tags, one blank between words."""
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page)))
 
 
@@ -79,3 +85,13 @@ def test_the_system_profile_and_what_is_missing_of_it(text: str) -> None:
     assert "kafka broker num.replica.fetchers 8" in text
     assert "pulsar broker.heap=8g for broker hosts of 60 GiB or more each" in text
     assert "pulsar connectionsPerBroker=16 no such setting" in text
+
+
+def test_tables_sort_by_value(page: str) -> None:
+    """What is shown is rounded and has units; the whole value is beside it, and the script that sorts is in the page."""
+    assert re.search(r'<data value="25\d{9}">25\.\d GB</data>', page), "a host's memory"
+    assert '<table class="sortable">' in page
+    assert "function sortSortable" in page
+    assert "http" not in re.sub(r"http://www.w3.org/|https://github.com/tofsjonas", "", page), (
+        "the page must open offline"
+    )

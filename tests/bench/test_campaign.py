@@ -70,6 +70,43 @@ def test_fixed_order_keeps_the_files(tmp_path: Path) -> None:
     assert [t.system for t in order] == ["pulsar", "kafka"] * 3
 
 
+def test_a_system_takes_both_places_in_its_aa_block(tmp_path: Path) -> None:
+    """A/A blocks stand between the others, one system after the other has its turn; what is compared keeps its order."""
+    alone = order_of(load_campaign(write(tmp_path, GOOD)))
+    mixed = order_of(load_campaign(write(tmp_path, GOOD.replace("blocks = 2", "blocks = 2\naa_blocks = 2"))))
+    assert [(t.trial, t.block, t.block_kind, t.position) for t in mixed] == [
+        ("b01-1-pulsar-l1-steady", 1, "A/B", 1),
+        ("b01-2-kafka-l1-steady", 1, "A/B", 2),
+        ("aa02-1-pulsar-l1-steady", 2, "A/A", 1),
+        ("aa02-2-pulsar-l1-steady", 2, "A/A", 2),
+        ("b03-1-kafka-l1-steady", 3, "A/B", 1),
+        ("b03-2-pulsar-l1-steady", 3, "A/B", 2),
+        ("aa04-1-kafka-l1-steady", 4, "A/A", 1),
+        ("aa04-2-kafka-l1-steady", 4, "A/A", 2),
+    ]
+    assert [t.system for t in mixed if t.block_kind == "A/B"] == [t.system for t in alone]
+    assert mixed[2].to_json()["block_kind"] == "A/A"
+
+
+def test_an_aa_block_has_every_variant_of_its_system_twice(tmp_path: Path) -> None:
+    """With and without its journal; a system that hasn't the variant has its own turn."""
+    text = GOOD.replace("durability = [1]", 'durability = [2, "2-bypass"]').replace(
+        "blocks = 2", "blocks = 2\naa_blocks = 2"
+    )
+    order = [t for t in order_of(load_campaign(write(tmp_path, text))) if t.block_kind == "A/A"]
+    first, second = ([(t.system, t.durability) for t in order if t.block == block] for block in (2, 4))
+    assert first == [("pulsar", "2"), ("pulsar", "2-bypass")] * 2
+    assert second == [("kafka", "2")] * 2
+
+
+def test_few_aa_blocks_are_spread_among_the_others(tmp_path: Path) -> None:
+    """Two in six: in the middle and at the end."""
+    text = GOOD.replace("blocks = 2", "blocks = 6\naa_blocks = 2")
+    kinds = {t.block: t.block_kind for t in order_of(load_campaign(write(tmp_path, text)))}
+    assert [number for number, kind in kinds.items() if kind == "A/A"] == [4, 8]
+    assert "aa_blocks" in refusal(tmp_path, GOOD.replace("blocks = 2", "blocks = 2\naa_blocks = -1"))
+
+
 def test_unknown_key_names_file_key_and_choices(tmp_path: Path) -> None:
     """A misspelt key is refused with the file, the key, a guess and the valid keys."""
     said = refusal(tmp_path, GOOD.replace("rate_per_s", "rate_pre_s"))

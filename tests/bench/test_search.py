@@ -75,6 +75,24 @@ def test_what_failed_too_early_is_tried_again() -> None:
     assert 40_000 / NARROW <= found <= 40_000
 
 
+def test_what_was_far_off_is_not_tried_again() -> None:
+    """Half of the rate is no hiccup; a tenth less may be one."""
+    tried: list[int] = []
+
+    def run(spec: LoadSpec) -> LoadResult:
+        rate = spec.workload.rate_per_s
+        tried.append(rate)
+        return loaded(spec, {20_000: 18_000, 40_000: 20_000}.get(rate, rate))
+
+    find_highest(SPEC, run, lambda _load: None)
+    assert tried.count(20_000) >= 2
+    begins = dataclasses.replace(WORKLOAD, expected_rate_per_s=40_000)
+    tried.clear()
+    find_highest(dataclasses.replace(SPEC, workload=begins), run, lambda _load: None)
+    assert tried[:3] == [40_000, 40_000, 40_000], "two warm-ups, one step"
+    assert tried[3] == 20_000
+
+
 def test_nothing_sustained_is_nothing_found() -> None:
     """Not even one message a second."""
     assert bracket(lambda _rate, _tries: False, 1000, 1, 5000) is None
@@ -88,11 +106,35 @@ def test_the_found_rate_is_confirmed_at_full_length() -> None:
     assert 77_000 / NARROW <= found.rate_per_s <= 77_000 * 1.005
     assert found.attempts[-1].kind == "confirmation"
     assert found.attempts[-1].seconds == 60
-    assert (found.attempts[0].kind, found.attempts[0].seconds) == ("warm-up", 10)
+    assert (found.attempts[0].kind, found.attempts[0].seconds) == ("warm-up", 6)
     assert {(attempt.kind, attempt.seconds) for attempt in found.attempts[1:-1]} == {("step", 10)}
     assert len(discarded) == len(found.attempts) - 1
     assert found.load.directory == f"load/{found.rate_per_s}"
     assert next(attempt["rate_per_s"] for attempt in found.to_json()["attempts"]) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("achieved", "warmups"),
+    [
+        ([20, 5_000, 9_000, 9_500], 4),
+        ([20, 5_000, 5_100], 3),
+        ([10_000], 1),
+        ([900, 900], 2),
+        ([10, 20, 40, 80, 160, 320, 640, 1280], 8),
+    ],
+)
+def test_cold_brokers_are_warmed_up_until_they_get_no_better(achieved: list[int], warmups: int) -> None:
+    """A run that reaches its rate ends it, as does one that is hardly better than the one before, or the eighth."""
+    seen: list[float] = []
+
+    def run(spec: LoadSpec) -> LoadResult:
+        if spec.workload.warmup_s == 0 and len(seen) < len(achieved):
+            seen.append(achieved[len(seen)])
+            return loaded(spec, seen[-1])
+        return system(50_000)(spec)
+
+    found = find_highest(SPEC, run, lambda _load: None)
+    assert sum(attempt.kind == "warm-up" for attempt in found.attempts) == warmups
 
 
 def test_a_hiccup_is_no_limit() -> None:
@@ -150,7 +192,8 @@ def test_an_abort_ends_the_search() -> None:
     ("samples", "errors", "words"),
     [
         (samples_of(1000, 12), 0, ""),
-        (samples_of(990, 12), 0, "acknowledged 990 of 1,000"),
+        (samples_of(990, 12), 0, ""),
+        (samples_of(980, 12), 0, "acknowledged 980 of 1,000"),
         (samples_of(1000, 12, received=0.9), 0, "a backlog grows"),
         (samples_of(1000, 12, lag_ms=200), 0, "200 ms late"),
         (samples_of(1000, 12), 3, "3 messages were given up or lost"),
@@ -162,6 +205,12 @@ def test_what_is_sustained(samples: tuple[Sample, ...], errors: int, words: str)
     judged = judge(samples, 1000, from_s=2, to_s=12, errors=errors)
     assert judged.sustained == (not words)
     assert words in judged.reason
+
+
+def test_a_longer_run_is_judged_more_strictly() -> None:
+    """A tenth of a second on its way is a hundredth of ten seconds, and nothing of ten minutes."""
+    assert judge(samples_of(990, 12), 1000, from_s=2, to_s=12, errors=0).sustained
+    assert not judge(samples_of(990, 602), 1000, from_s=2, to_s=602, errors=0).sustained
 
 
 def test_one_late_second_is_no_lag_that_grows() -> None:

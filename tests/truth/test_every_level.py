@@ -34,7 +34,10 @@ def test_what_the_level_and_the_profile_ask_for_is_what_runs(
     system: str, durability: str, profile: str, hosts: dict[str, SshHost]
 ) -> None:
     """The cluster starts on a small machine, and no process, topic or namespace differs from what was rendered."""
-    campaign = Campaign(1, "levels", "Is it so?", 1, (system,), 1, (durability,), (WORKLOAD,), system_profile=profile)
+    campaign = Campaign(
+        schema=1, name="levels", question="Is it so?", seed=1, systems=(system,), blocks=1,
+        durability=(durability,), workloads=(WORKLOAD,), system_profile=profile,
+    )  # fmt: skip
     trial = f"b01-1-{system}-l{durability}-levels"
     spec = TrialSpec(trial, 1, 1, system, durability, WORKLOAD, "levels")
     everyone = tuple(hosts.values())

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from analysis.claims.claim import Claim, Document, packaged_documents
-from analysis.claims.conclude import Demands, conclude
+from analysis.claims.conclude import Kind, conclude
 from analysis.claims.figures import PRINTED_FILE, Figure, packaged_figures, select
 from analysis.claims.judge import Found, Printed, Weighed, rows_of, weigh
 from analysis.claims.verdict import Reason
@@ -99,7 +99,7 @@ class Judged:
     def verdict(self, copy: Copy) -> str:
         """The verdict on that copy."""
         weighed = Weighed(self.claim, self.rows, {1: self.found[copy]})
-        return conclude(self.document, weighed, Printed(), Demands()).verdict
+        return conclude(self.document, weighed, Printed(), Kind()).verdict
 
 
 def changed_copies() -> list[tuple[Copy, set[str]]]:

@@ -71,11 +71,29 @@ def test_a_relation_is_contradicted_where_every_block_misses_it_on_one_side(spar
     assert "1.5, 1.75, 2, 1.75, 1.5, 1.75 times, claimed 3 (2.5 to 3.5)" in found.sentence
 
 
-def test_blocks_that_disagree_decide_nothing(spark: SparkSession) -> None:
+def test_blocks_on_both_sides_of_an_edge_decide_nothing(spark: SparkSession) -> None:
     """Neither some that hold and some that don't, nor misses on both sides."""
     for kafka in ([12, 12, 12, 12, 12, 8], [4, 40, 4, 40, 4, 40]):
         found = verdict_on(spark, "SN20-C18", report({"pulsar": [4] * 6, "kafka": kafka}))
         assert (found.verdict, found.reason) == (INCONCLUSIVE, "blocks-disagree")
+
+
+def test_one_outlier_of_many_blocks_changes_nothing(spark: SparkSession) -> None:
+    """What counts is the exact interval of the median: of nine blocks its ends are the second and the eighth."""
+    found = verdict_on(spark, "SN20-C18", report({"pulsar": [4] * 9, "kafka": [12] * 8 + [80]}))
+
+    assert found.verdict == CONFIRMED
+
+
+def test_blocks_that_ran_one_system_twice_are_left_out(spark: SparkSession) -> None:
+    """They say how far equals lie apart, and nothing of two systems."""
+    document = report({"pulsar": [4] * 6, "kafka": [12] * 6})
+    for trial in document["trials"][:1]:
+        trial["block_kind"] = "A/A"
+
+    found = verdict_on(spark, "SN20-C18", document)
+
+    assert (found.verdict, found.reason) == (INCONCLUSIVE, "too-few-blocks")
 
 
 def test_fewer_than_six_blocks_decide_nothing_and_show_their_numbers(spark: SparkSession) -> None:

@@ -1,0 +1,69 @@
+"""The median of a few ratios, how far off it may be, and how likely such ratios are of two equals. It looks at one metric alone.
+
+Exact, by order statistics: of n independent ratios the number below their distribution's median is binomial, whatever that
+distribution is. So the interval goes from one of the ratios to another, and its level is one of a few (n = 6: 96.9 %).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.stats import binom, quantile_test
+
+CONFIDENCE = 0.95
+FEWEST_BLOCKS = 6
+TOO_FEW_BLOCKS = "with fewer than 6 blocks no 95 % interval is possible"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where the true median ratio lies. `attained`: in which share of repetitions such an interval holds it, at least CONFIDENCE."""
+
+    low: float
+    high: float
+    attained: float
+
+    @property
+    def includes_one(self) -> bool:
+        """Whether the two may be equal."""
+        return self.low <= 1 <= self.high
+
+
+def exact_interval(ratios: Sequence[float]) -> Interval | None:
+    """The shortest pair of ratios, as many from either end, that holds the median in 95 % of repetitions; None with fewer than 6."""
+    rank = _rank(len(ratios))
+    if rank is None:
+        return None
+    ascending = sorted(ratios)
+    return Interval(float(ascending[rank - 1]), float(ascending[-rank]), attained_level(len(ratios)))
+
+
+def attained_level(blocks: int) -> float:
+    """The level of the exact interval of so many blocks. Raises ValueError below FEWEST_BLOCKS."""
+    rank = _rank(blocks)
+    if rank is None:
+        raise ValueError(TOO_FEW_BLOCKS)
+    return float(1 - 2 * binom.cdf(rank - 1, blocks, 0.5))
+
+
+def p_value(ratios: Sequence[float]) -> float:
+    """How often two equals would give ratios that are at least so one-sided: the sign test, in both directions."""
+    return float(quantile_test(np.asarray(ratios), q=1.0, p=0.5).pvalue)
+
+
+def smallest_p(blocks: int) -> float:
+    """The p-value when all blocks go the same way: it can't be smaller."""
+    return p_value([2.0] * blocks)
+
+
+@cache
+def _rank(blocks: int) -> int | None:
+    """Which of the sorted ratios are the interval's ends, from 1; None where even the outermost don't make 95 %."""
+    if blocks < FEWEST_BLOCKS:
+        return None
+    low = quantile_test(np.arange(1, blocks + 1), p=0.5).confidence_interval(CONFIDENCE).low
+    return None if math.isnan(low) else round(low)

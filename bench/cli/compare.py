@@ -1,0 +1,87 @@
+"""`samebox compare`: two campaigns side by side, if they are alike. It changes nothing; what is alike is analysis' business."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bench.checkout import CHECKOUT
+from bench.cli.options import json_option
+from provisioning.errors import SameboxError
+
+_COLUMNS_OF_A_FILE = 160
+
+
+@click.command()
+@click.argument("first", type=click.Path(path_type=Path))
+@click.argument("second", type=click.Path(path_type=Path))
+@click.option(
+    "--despite",
+    multiple=True,
+    metavar="GROUP",
+    help="Compare although this differs: testbed, machines, scale, workloads, durability, settings, checks, software or samebox.",
+)
+@json_option
+def compare(first: Path, second: Path, despite: tuple[str, ...], as_json: bool) -> int:
+    """Put two campaigns' figures side by side: one run twice, or before and after one change.
+
+    FIRST and SECOND are results folders with a report. Refuses campaigns that aren't alike, naming what differs.
+    """
+    document = _document(first, second, despite)
+    if as_json:
+        click.echo(json.dumps(document, indent=1))
+        return 0
+    for each in document["differences"]:
+        click.echo(f"differs  {each['group']}: {each['condition']}: {each['first'] or '-'} / {each['second'] or '-'}")
+    width = None if sys.stdout.isatty() else _COLUMNS_OF_A_FILE
+    Console(highlight=False, width=width).print(_table(document["figures"]))
+    click.echo(
+        "Medians over the sound trials. The two campaigns share no block, so time and whatever else changed between them is in each "
+        "ratio, and there is no interval: a ratio whose ranges overlap shows no difference."
+    )
+    return 0
+
+
+def _document(first: Path, second: Path, despite: tuple[str, ...]) -> dict[str, Any]:
+    command = [sys.executable, "-m", "analysis.two_campaigns", str(first), str(second)]
+    command += [word for group in despite for word in ("--despite", group)]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(CHECKOUT)})
+    if done.returncode:
+        raise _refusal(done.stderr)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def _refusal(said: str) -> SameboxError:
+    """What the process wrote, as our own error: it ends with `error: ...`, and perhaps `next: ...`."""
+    message, _, next_step = said.rpartition("error: ")[2].partition("\nnext: ")
+    return SameboxError(message.strip(), next_step=next_step.strip())
+
+
+def _table(figures: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=True)
+    for column, justify in (("workload", "left"), ("level", "left"), ("system", "left"), ("metric", "left")):
+        table.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for column in ("first", "second", "unit", "ratio", "ranges"):
+        table.add_column(column, justify="left" if column in ("unit", "ranges") else "right", no_wrap=True)
+    for each in figures:
+        table.add_row(
+            *(each["workload"], each["durability"], each["system"], each["metric"].replace("_", " ")),
+            *(f"{each['first_median']:,.4g}", f"{each['second_median']:,.4g}", each["unit"]),
+            "-" if each["ratio"] is None else f"{each['ratio']:.2f}",
+            f"{_range(each['first'])} / {_range(each['second'])}{', overlap' if each['overlap'] else ', apart'}",
+        )
+    return table
+
+
+def _range(values: list[float]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,.4g}" if low == high else f"{low:,.4g} to {high:,.4g}"

@@ -1,0 +1,156 @@
+"""What the first screen and the comparison's tables say of six blocks and of fewer, with and without A/A blocks."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from analysis.answer import answer
+from analysis.campaign import Campaign, Trial
+from analysis.checks import Check
+from analysis.comparison import compare, count_outcomes
+from analysis.drawing import Drawings
+from analysis.evidence import Counts, Evidence
+from analysis.metrics import Measurement
+from analysis.page import render_page
+from analysis.report import Results, report_document
+from tests.analysis.synthetic_results import Plan, Shape, manifest_document, trial_document
+
+P50, P99 = "response_latency_p50", "response_latency_p99"
+FASTER = (0.70, 0.72, 0.75, 0.77, 0.80, 0.82, 0.78)
+MIXED = (0.9, 0.95, 1.0, 1.02, 1.1, 1.2, 1.0)
+QUIET = (0.99, 1.0, 1.01, 1.0, 0.98, 1.02, 1.0)
+
+
+def _results(blocks: int, aa_blocks: int = 0, *, lost_in_aa: bool = False) -> Results:
+    """Pulsar over kafka: p99 as FASTER, p50 as MIXED; A/A blocks as QUIET."""
+    kinds = [("A/B", ratio, other) for ratio, other in zip(FASTER[:blocks], MIXED, strict=False)]
+    kinds += [("A/A", ratio, ratio) for ratio in QUIET[:aa_blocks]]
+    plans, measured = [], []
+    for block, (kind, p99, p50) in enumerate(kinds, start=1):
+        systems = ("pulsar", "kafka") if kind == "A/B" else (("pulsar", "kafka")[block % 2],) * 2
+        for position, system in enumerate(systems, start=1):
+            name = f"{'aa' if kind == 'A/A' else 'b'}{block:02d}-{position}-{system}-l1-steady"
+            plans.append(Plan(name, block, position, system, changes={"block_kind": kind}))
+            first = position == 1
+            measured += [
+                Measurement(name, P99, "ms", 10.0 * p99 if first else 10.0, 9),
+                Measurement(name, P50, "ms", 5.0 * p50 if first else 5.0, 9),
+            ]
+    trials = tuple(Trial(plan.name, trial_document(plan, Shape(), 0, {}, 0)) for plan in plans)
+    evidence = [Evidence(t, trials, Counts(0, 0, 0, 0, 0, 0, 0, 0, {}, {}, {}), (), (), (), (), ()) for t in trials]
+    checks = [Check(trial.name, "steal", "validity", "valid", "Fine.") for trial in trials]
+    checks += [
+        Check(t.name, "no-loss", "outcome", "not met" if lost_in_aa and t.is_aa else "met", "Lost.") for t in trials
+    ]
+    declared = [{"check": "steal", "axis": "validity"}, {"check": "no-loss", "axis": "outcome"}]
+    campaign = Campaign("results", {**manifest_document(plans, Shape()), "checks": declared}, trials, {}, ())
+    comparisons = compare(evidence, checks, measured)
+    outcomes, aa_outcomes = (
+        count_outcomes([each for each in evidence if each.trial.is_aa is aa], checks) for aa in (False, True)
+    )
+    found = answer(campaign, comparisons, outcomes, (), aa_outcomes)
+    return Results(campaign, evidence, checks, measured, outcomes, (), comparisons, found, (), aa_outcomes)
+
+
+def _text(results: Results) -> str:
+    page = render_page(report_document(results), Drawings())
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page)))
+
+
+def _row(results: Results, metric: str) -> dict[str, Any]:
+    (row,) = (each for each in report_document(results)["comparisons"] if each["metric"] == metric)
+    return dict(row)
+
+
+def test_a_difference_is_told_with_its_interval_and_level() -> None:
+    """Seven blocks, two metrics: 2 / 2^7 x 2 = 0.031, so p99 is called; p50 is not, and its interval says why."""
+    told = _results(7).answer
+    assert told.findings[2:] == (
+        "Workload steady, durability level 1: pulsar's response latency p99 was 0.77× that of kafka "
+        "(median of 7 blocks; 98.4 % interval 0.70× to 0.82×).",
+        "Workload steady, durability level 1: no difference shown in response latency p50. pulsar's was 1.00× that of kafka "
+        "(median of 7 blocks; 98.4 % interval 0.90× to 1.20×); the interval includes 1.",
+    )
+    assert told.certainty == (
+        "7 blocks, a difference shown in 1 of 2 comparisons. With 7 blocks the smallest p is 0.016; after correction over 2 metrics "
+        "that is 0.031, so one of them alone can be called. No block ran one system twice, so nothing here says how far two equal "
+        "systems would differ."
+    )
+
+
+def test_six_blocks_cannot_call_one_of_two_metrics() -> None:
+    """2 / 2^6 x 2 = 0.0625: the answer says so, and how many blocks would do."""
+    told = _results(6).answer
+    assert "no difference shown in response latency p99" in told.findings[2]
+    assert told.findings[2].endswith("; not after the correction for many metrics (p = 0.062).")
+    assert "To call one of them 7 blocks are needed." in told.certainty
+
+
+@pytest.mark.parametrize(("blocks", "shown"), [(1, "(one block)"), (2, "(median of 2 blocks: 0.70×, 0.72×)")])
+def test_few_blocks_get_the_values_and_the_sentence(blocks: int, shown: str) -> None:
+    """No interval, no p-value, on no page."""
+    results = _results(blocks)
+    assert results.answer.findings[2].endswith(f"that of kafka {shown}.")
+    assert "with fewer than 6 blocks no 95 % interval is possible" in results.answer.certainty
+    row = _row(results, P99)
+    assert (row["interval"], row["band"], row["p"], row["corrected_p"]) == (None, None, None, None)
+    assert row["verdict"] == "too few blocks"
+    text = _text(results)
+    assert "metric median ratio verdict blocks range of blocks response" in text
+    assert (
+        "With fewer than 6 blocks no 95 % interval is possible: these are the blocks' values and their range." in text
+    )
+
+
+def test_aa_blocks_give_a_band_and_no_findings() -> None:
+    """They are counted in no outcome of the answer; the row and the page carry the band."""
+    results = _results(7, 7)
+    assert results.answer.findings[:2] == tuple(
+        f"{system} did all that was asked in 7 of 7 trials." for system in ("pulsar", "kafka")
+    )
+    assert "7 A/A blocks, in which a system ran against itself, give the noise band" in results.answer.certainty
+    row = _row(results, P99)
+    assert row["band"] == {
+        "low": pytest.approx(0.98),
+        "high": pytest.approx(1 / 0.98),
+        "attained": 0.984375,
+        "blocks": 7,
+    }
+    assert (row["interval"], row["verdict"]) == ({"low": 0.7, "high": 0.82, "attained": 0.984375}, "difference shown")
+    assert (row["p"], row["corrected_p"], row["no_band"]) == (0.015625, 0.03125, None)
+    assert [entry["block"] for entry in row["aa_blocks"]] == [8, 9, 10, 11, 12, 13, 14]
+    text = _text(results)
+    assert (
+        "0.77× 0.70× to 0.82× 98.4 % 0.98× to 1.02× difference shown : the interval is outside the noise band" in text
+    )
+    assert "7 0.70× to 0.82× 0.016 0.031" in text
+    assert "Outcomes in A/A blocks" in text
+
+
+def test_loss_in_an_aa_block_is_told() -> None:
+    """As a warning of the answer: a system that lost messages lost them, wherever it ran."""
+    told = _results(7, 7, lost_in_aa=True).answer
+    assert (
+        told.warnings[0]
+        == "In A/A blocks, pulsar did all that was asked in 0 of 8 trials. Not met: no-loss (8 trials)."
+    )
+
+
+def test_too_few_aa_blocks_are_told() -> None:
+    """Six for seven blocks are no band, and how many are needed is said."""
+    results = _results(7, 6)
+    assert "6 A/A blocks of these systems make no noise band: 7 are needed." in results.answer.certainty
+    assert _row(results, P99)["no_band"] == "6 A/A blocks of these systems make no noise band: 7 are needed"
+
+
+def test_metrics_of_different_blocks_stand_under_their_own() -> None:
+    """A metric that one block hasn't leaves a dash there, and moves no other block's values."""
+    results = _results(3)
+    one, *others = results.comparisons
+    results = replace(results, comparisons=[replace(one, ratios=one.ratios[1:]), *others])
+    assert f"{one.metric.replace('_', ' ')} – – " in _text(results)

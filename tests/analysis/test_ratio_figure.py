@@ -1,0 +1,45 @@
+"""The figure of a comparison: one row per metric, with what is known of its certainty, and the same in its data."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from analysis.certainty.interval import Interval
+from analysis.certainty.noise_band import NoiseBand
+from analysis.certainty.verdict import NOT_SHOWN, TOO_FEW, Certainty
+from analysis.comparison import BlockRatio, Comparison
+from analysis.ratio_figure import ratio_drawings
+
+FEW = Certainty(None, None, TOO_FEW, "", None, None)
+SURE = Certainty(Interval(0.8, 1.6, 0.969), NoiseBand(0.9, 1.1, 0.969, 6), NOT_SHOWN, "", 0.03, 0.3)
+
+
+def comparison(metric: str, certainty: Certainty, second: str = "kafka") -> Comparison:
+    """Pulsar's values are twice, then half of the other's."""
+    ratios = (BlockRatio(1, 4.0, 2.0), BlockRatio(2, 1.0, 2.0))
+    return Comparison(("steady", 1), "pulsar", second, metric, "ms", ratios, (), certainty)
+
+
+def test_a_drawing_per_pair_with_every_block_in_its_data() -> None:
+    """Interval and band where there are some, empty cells where there are none."""
+    found = [comparison("response_latency_p50", FEW), comparison("response_latency_p99", SURE)]
+    (drawing,) = ratio_drawings(found)
+    assert drawing.name == "ratios-steady-l1-pulsar-kafka"
+    by_metric = {row[0]: dict(zip(drawing.columns, row, strict=True)) for row in drawing.rows}
+    assert len(drawing.rows) == 4
+    assert by_metric["response_latency_p50"]["interval_low"] is None
+    assert by_metric["response_latency_p99"]["band_high"] == 1.1
+    assert by_metric["response_latency_p99"]["median_ratio"] == 1.25
+    assert "response latency p99" in drawing.svg
+
+
+def test_other_pairs_and_cells_have_their_own() -> None:
+    """As many as the page has tables."""
+    found = [comparison("throughput_achieved", FEW), comparison("throughput_achieved", FEW, "kafka-bypass")]
+    found.append(dataclasses.replace(found[0], cell=("steady", 2)))
+    assert [drawing.name for drawing in ratio_drawings(found)] == [
+        "ratios-steady-l1-pulsar-kafka",
+        "ratios-steady-l1-pulsar-kafka-bypass",
+        "ratios-steady-l2-pulsar-kafka",
+    ]
+    assert ratio_drawings([]) == []

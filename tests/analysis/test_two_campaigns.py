@@ -1,0 +1,138 @@
+"""Two campaigns side by side: refused while they are unlike, compared when they are alike or the difference is meant."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.errors import AnalysisError
+from analysis.two_campaigns.__main__ import compare
+
+MANIFEST: dict[str, Any] = {
+    "schema": 1,
+    "campaign": "steady",
+    "created_ns": 1,
+    "git": {"commit": "abc", "dirty": False},
+    "samebox_version": "0.1.0",
+    "testbed": {
+        "testbed": {"kind": "aws", "name": "t"},
+        "hosts": [
+            {"name": "broker-1", "role": "broker", "instance_type": "i3en.2xlarge"},
+            {"name": "client-1", "role": "client", "instance_type": "m5n.2xlarge"},
+        ],
+    },
+    "facts": {"broker-1": {"cpu_model": "A", "cpus": 8}, "client-1": {"cpu_model": "B", "cpus": 8}},
+    "scale": None,
+    "durability_table": {"kafka": {"2": {"topic": {"min.insync.replicas": "2"}}}},
+    "system_profile": {"name": "sn2020"},
+    "definition": {"settings": {}},
+    "checks": [{"check": "steal", "bounds": {"share": 0.01}}],
+    "software": {"kafka": {"version": "4.3.1", "sha256": "1"}},
+}
+
+
+def trial(name: str, p99_ms: float, validity: str = "valid") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A trial of report.json and its rows of the summary."""
+    rows = [
+        {"metric": "response_latency_p99", "unit": "ms", "value": p99_ms},
+        {"metric": "cpu_busy_share", "unit": "share", "value": 0.5},
+    ]
+    own = {"trial": name, "system": "kafka", "durability": "2", "workload": "steady"}
+    return {"trial": name, "validity": validity, "workload": {"name": "steady", "rate_per_s": 2000}}, [
+        {**own, **row} for row in rows
+    ]
+
+
+def campaign(folder: Path, *trials: tuple[dict[str, Any], list[dict[str, Any]]], **changes: Any) -> Path:
+    """A results folder with a report."""
+    report = {
+        "schema": 1,
+        "trials": [each for each, _ in trials],
+        "summary": [row for _, rows in trials for row in rows],
+    }
+    (folder / "report").mkdir(parents=True)
+    (folder / "manifest.json").write_text(json.dumps({**copy.deepcopy(MANIFEST), **changes}))
+    (folder / "report" / "report.json").write_text(json.dumps(report))
+    return folder
+
+
+def test_alike_campaigns_are_put_side_by_side(tmp_path: Path) -> None:
+    """Medians over sound trials, the second over the first; a metric that is no headline is left out."""
+    first = campaign(tmp_path / "a", trial("b01", 4.0), trial("b02", 6.0), trial("b03", 90.0, "invalid"))
+    second = campaign(tmp_path / "b", trial("b01", 10.0), trial("b02", 15.0), created_ns=2)
+    document = compare(first, second)
+    assert document["differences"] == []
+    (figure,) = document["figures"]
+    assert (figure["metric"], figure["system"], figure["durability"]) == ("response_latency_p99", "kafka", "2")
+    assert (figure["first_median"], figure["second_median"], figure["ratio"]) == (5.0, 12.5, 2.5)
+    assert figure["first"] == (4.0, 6.0)
+    assert not figure["overlap"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "group", "named"),
+    [
+        ({"software": {"kafka": {"version": "4.2.0", "sha256": "1"}}}, "software", "kafka.version: 4.3.1 / 4.2.0"),
+        ({"system_profile": {"name": "sn2022"}}, "settings", "profile: sn2020 / sn2022"),
+        ({"checks": [{"check": "steal", "bounds": {"share": 0.5}}]}, "checks", "steal.share: 0.01 / 0.5"),
+        ({"scale": {"name": "local", "rules": []}}, "scale", "scale: none / -"),
+        ({"samebox_version": "0.2.0"}, "samebox", "version: 0.1.0 / 0.2.0"),
+        ({"facts": {"broker-1": {"cpu_model": "C", "cpus": 8}}}, "machines", "broker.cpu_model: A / C"),
+    ],
+)
+def test_unlike_campaigns_are_refused(tmp_path: Path, changes: dict[str, Any], group: str, named: str) -> None:
+    """The difference is named with both values, and what to type if it is the one that is to be seen."""
+    first, second = campaign(tmp_path / "a", trial("b01", 4.0)), campaign(tmp_path / "b", trial("b01", 4.0), **changes)
+    with pytest.raises(AnalysisError, match="are not alike") as refused:
+        compare(first, second)
+    assert f"{group}: {named}" in str(refused.value)
+    assert f"--despite {group}" in refused.value.next_step
+    found = compare(first, second, despite=[group])
+    assert {each["group"] for each in found["differences"]} == {group}
+
+
+def test_only_workloads_of_both_must_be_alike(tmp_path: Path) -> None:
+    """One that only one campaign has isn't compared, so it may be what it likes."""
+    shared, (other, rows) = trial("b01", 4.0), trial("b02", 8.0)
+    other["workload"] = {"name": "bursts", "rate_per_s": 9}
+    first = campaign(tmp_path / "a", shared, (other, [{**row, "workload": "bursts"} for row in rows]))
+    assert len(compare(first, campaign(tmp_path / "b", shared))["figures"]) == 1
+    changed, own = trial("b01", 4.0)
+    changed["workload"]["rate_per_s"] = 3000
+    with pytest.raises(AnalysisError, match=r"workloads: steady.rate_per_s: 2000 / 3000"):
+        compare(first, campaign(tmp_path / "c", (changed, own)))
+
+
+def test_nothing_in_common_is_refused(tmp_path: Path) -> None:
+    """Also where all that is common was not sound."""
+    first = campaign(tmp_path / "a", trial("b01", 4.0))
+    with pytest.raises(AnalysisError, match="no sound trials of the same system"):
+        compare(first, campaign(tmp_path / "b", trial("b01", 4.0, "unknown")))
+    with pytest.raises(AnalysisError, match="the same folder"):
+        compare(first, tmp_path / "b" / ".." / "a")
+
+
+def test_the_command_says_what_to_do(tmp_path: Path) -> None:
+    """Exit 0 with a table, 1 with the refusal; a folder without a report is told how to get one."""
+    samebox = Path(sys.executable).with_name("samebox")
+    first, second = campaign(tmp_path / "a", trial("b01", 4.0)), campaign(tmp_path / "b", trial("b01", 8.0))
+
+    def say(*arguments: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([samebox, "compare", *map(str, arguments)], capture_output=True, text=True)
+
+    shown = say(first, second)
+    assert shown.returncode == 0
+    assert "response latency p99" in shown.stdout
+    assert "2.00" in shown.stdout
+    (second / "report" / "report.json").unlink()
+    refused = say(first, second)
+    assert refused.returncode == 1
+    assert f"samebox report {second}" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert say(first, second, "--despite", "moon").returncode == 1
