@@ -1,4 +1,4 @@
-"""Starts the claims job as a spark-submit process, and knows which claims there are, from their files. It never imports analysis."""
+"""Starts the task of claims, and knows which claims there are, from their files. It never imports analysis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from bench.report import submit_job
+from bench.report import job_file, submit_job
 from bench.results import Results
 from provisioning.errors import InvalidInput, SameboxError
 
@@ -42,9 +42,10 @@ def judge_claims(
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="claims-", dir=scratch) as folder:
         verdicts = Path(folder) / "verdicts.json"
-        arguments = [str(verdicts), *(() if results is None else ("--results", str(results.root.resolve())))]
-        job = checkout / "analysis" / "claims" / "job.py"
-        submit_job(job, arguments, checkout, master=master, scratch=scratch, on_line=on_line, what="claims")
+        arguments = ["claims", str(verdicts), *(() if results is None else ("--results", str(results.root.resolve())))]
+        submit_job(
+            job_file(checkout), arguments, checkout, master=master, scratch=scratch, on_line=on_line, what="claims"
+        )
         document: Mapping[str, Any] = json.loads(verdicts.read_text())
     return document
 

@@ -20,6 +20,7 @@ from bench.results import Results
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
 
 END_TIMEOUT_S = 10.0
+ERROR, NEXT = "error: ", "next: "  # how the job begins the lines of an error of the operator's
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def submit_job(
     on_line: Callable[[str], None],
     what: str,
 ) -> None:
-    """Runs a job of analysis by spark-submit, in a folder of its own. Raises SameboxError with its last words if it failed."""
+    """Runs a job of analysis by spark-submit, in a folder of its own. Raises SameboxError with its own error, or its last words."""
     submit = require_spark()
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{what}-", dir=scratch) as work:
@@ -163,14 +164,24 @@ def _run(command: list[str], environment: dict[str, str], on_line: Callable[[str
         tail: list[str] = []
         try:
             for line in process.stdout or ():
-                tail = [*tail[-39:], line.rstrip()]
+                tail = [*tail[-199:], line.rstrip()]
                 on_line(line.rstrip())
             status = process.wait()
         except BaseException:
             _end_group(process)
             raise
     if status != 0:
-        raise SameboxError(f"the {what} job failed (exit {status}); its last lines:\n" + "\n".join(tail))
+        raise _failure(tail, f"the {what} job failed (exit {status})")
+
+
+def _failure(tail: list[str], what: str) -> SameboxError:
+    """The job's own error, where it printed one as its last words; else those words as they are."""
+    begin = next((index for index in reversed(range(len(tail))) if tail[index].startswith(ERROR)), None)
+    if begin is None:
+        return SameboxError(f"{what}; its last lines:\n" + "\n".join(tail[-40:]))
+    end = next((index for index in range(begin, len(tail)) if tail[index].startswith(NEXT)), len(tail))
+    sentence = "\n".join([tail[begin].removeprefix(ERROR), *tail[begin + 1 : end]])
+    return SameboxError(f"{what}: {sentence}", next_step="\n".join(tail[end : end + 1]).removeprefix(NEXT))
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:

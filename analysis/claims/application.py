@@ -1,4 +1,4 @@
-"""The claims job: claims and evidence in, one JSON document of verdicts out. It changes nothing in the results.
+"""The task of claims: claims and evidence in, one JSON document of verdicts out. It changes nothing in the results.
 
 Exit code 0: verdicts were written, whatever they are; 1: they weren't.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,30 +21,26 @@ from analysis.claims.own_campaign import own_campaign
 from analysis.claims.verdict import VERDICTS, Verdict
 from analysis.errors import AnalysisError
 from analysis.schema import SCHEMA_VERSION
-from analysis.session import start_session
 from analysis.storage import Storage
+from analysis.task import Progress, run_task
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Parses the arguments and writes the verdicts; the only place that prints or turns an error into an exit code."""
-    parser = argparse.ArgumentParser(prog="job.py", description="Puts published claims beside evidence.")
+def run(arguments: Sequence[str], scratch: Path) -> int:
+    """Parses the arguments and writes the verdicts."""
+    del scratch
+    parser = argparse.ArgumentParser(prog="job.py claims", description="Puts published claims beside evidence.")
     parser.add_argument("out", help="the JSON file to write")
     parser.add_argument(
         "--results", help="a campaign's results folder with its report: a path, or any URI that Spark reads"
     )
     options = parser.parse_args(arguments)
-    spark = start_session("samebox claims")
-    try:
+
+    def write(spark: SparkSession, progress: Progress) -> None:
+        progress("claims")
         document = claims_document(spark, results=options.results)
         Path(options.out).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    except AnalysisError as error:
-        print(f"error: {error}", file=sys.stderr)
-        if error.next_step:
-            print(f"next: {error.next_step}", file=sys.stderr)
-        return 1
-    finally:
-        spark.stop()
-    return 0
+
+    return run_task("samebox claims", write)
 
 
 def claims_document(spark: SparkSession, *, results: str | None) -> dict[str, Any]:
