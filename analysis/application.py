@@ -11,8 +11,6 @@ Exit code 0: a report was written, whatever it says; 1: it wasn't.
 from __future__ import annotations
 
 import argparse
-import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +26,6 @@ from analysis.cross_check import cross_checks
 from analysis.curve_figure import curve_drawings
 from analysis.disk_figure import disk_drawings
 from analysis.drawing import Drawings
-from analysis.errors import AnalysisError
 from analysis.gather import gather
 from analysis.load import load_records
 from analysis.metrics import measurements
@@ -37,14 +34,14 @@ from analysis.page import render_page
 from analysis.pipeline import Aggregates, aggregate
 from analysis.ratio_figure import ratio_drawings
 from analysis.report import Results, report_document
-from analysis.session import start_session
 from analysis.storage import Storage
+from analysis.task import run_task
 from analysis.time_figure import TrialSeconds, shared_limits_ms, trial_drawing
 from analysis.vetting_figure import vetting_drawings
 
 
 def run(arguments: Sequence[str], scratch: Path) -> int:
-    """Parses the arguments and makes the report; the only place that prints or turns an error into an exit code."""
+    """Parses the arguments and makes the report."""
     parser = argparse.ArgumentParser(prog="job.py", description="Turns a campaign's results into its report.")
     parser.add_argument(
         "results", help="results folder: a path, or any URI that Spark reads (s3://bucket/results/demo)"
@@ -52,24 +49,11 @@ def run(arguments: Sequence[str], scratch: Path) -> int:
     parser.add_argument("--out", help="folder of the report; default: report/ inside the results folder")
     options = parser.parse_args(arguments)
     results = str(options.results).rstrip("/")
-    started_s = time.monotonic()
-    spark = start_session("samebox report")
-    try:
-        make_report(
-            spark,
-            results,
-            out=options.out or f"{results}/report",
-            scratch=scratch,
-            progress=lambda step: print(f"{time.monotonic() - started_s:6.1f} s  {step}", flush=True),
-        )
-    except AnalysisError as error:
-        print(f"error: {error}", file=sys.stderr)
-        if error.next_step:
-            print(f"next: {error.next_step}", file=sys.stderr)
-        return 1
-    finally:
-        spark.stop()
-    return 0
+    out = options.out or f"{results}/report"
+    return run_task(
+        "samebox report",
+        lambda spark, progress: make_report(spark, results, out=out, scratch=scratch, progress=progress),
+    )
 
 
 def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, progress: Callable[[str], None]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from analysis.schema import PARQUET_SCHEMA_KEY, SCHEMA_VERSION
 
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("trial", pa.string()),
+    pa.field("origin", pa.string()),  # who measured: samebox, or what a result was imported from
     pa.field("system", pa.string()),
     pa.field("durability", pa.string()),
     pa.field("workload", pa.string()),
@@ -24,24 +25,31 @@ _FIELDS: list[pa.Field[Any]] = [
     pa.field("unit", pa.string()),
     pa.field("value", pa.float64()),
     pa.field("samples", pa.int64()),
+    pa.field("note", pa.string()),  # of an imported value: how it is defined there and what was left out
 ]
+OWN = "samebox"
 SUMMARY = pa.schema(_FIELDS, metadata={PARQUET_SCHEMA_KEY: str(SCHEMA_VERSION)})
 
 
 def write_outputs(folder: Path, *, page: str, report: dict[str, Any], drawings: Sequence[Drawing]) -> None:
     """index.html, checks.json, report.json, summary.csv, summary.parquet, data/*.csv."""
     (folder / "index.html").write_text(page, encoding="utf-8")
-    _write_json(folder / "checks.json", report["checks"])
-    _write_json(folder / "report.json", report)
-    rows = report["summary"]
-    _write_csv(folder / "summary.csv", SUMMARY.names, ([row[name] for name in SUMMARY.names] for row in rows))
-    pq.write_table(pa.Table.from_pylist(rows, schema=SUMMARY), folder / "summary.parquet")
+    write_json(folder / "checks.json", report["checks"])
+    write_json(folder / "report.json", report)
+    write_table(folder, "summary", report["summary"], SUMMARY)
     (folder / "data").mkdir()
     for drawing in drawings:
         _write_csv(folder / "data" / f"{drawing.name}.csv", drawing.columns, drawing.rows)
 
 
-def _write_json(path: Path, document: Any) -> None:
+def write_table(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> None:
+    """The same rows as <name>.csv and <name>.parquet; a column that a row doesn't have is null."""
+    _write_csv(folder / f"{name}.csv", schema.names, ([row.get(column) for column in schema.names] for row in rows))
+    pq.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema=schema), folder / f"{name}.parquet")
+
+
+def write_json(path: Path, document: Any) -> None:
+    """A document, indented; refuses what JSON doesn't have (infinity, not a number)."""
     path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 

@@ -16,6 +16,7 @@ from analysis.cross_check import CrossCheck
 from analysis.evidence import Evidence
 from analysis.latencies import END_TO_END, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
 from analysis.metrics import Measurement, is_withheld
+from analysis.outputs import OWN
 from analysis.percentiles import TABLE_QUANTILES, quantile_name
 from analysis.promise import promise
 from analysis.schema import SCHEMA_VERSION
@@ -90,6 +91,7 @@ def summary_rows(results: Results) -> list[dict[str, Any]]:
 def _summary_row(trial: Trial, measurement: Measurement) -> dict[str, Any]:
     return {
         "trial": trial.name,
+        "origin": OWN,
         "system": trial.system,
         "durability": trial.durability["name"],
         "workload": str(trial.workload["name"]),
@@ -98,6 +100,7 @@ def _summary_row(trial: Trial, measurement: Measurement) -> dict[str, Any]:
         "unit": measurement.unit,
         "value": measurement.value,
         "samples": measurement.samples,
+        "note": None,
     }
 
 

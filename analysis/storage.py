@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +47,10 @@ class Storage:
         """Whether a file or folder is there."""
         return bool(self._system(uri).exists(self._path(uri)))
 
+    def is_file(self, uri: str) -> bool:
+        """Whether a file is there, and no folder."""
+        return bool(self._system(uri).isFile(self._path(uri)))
+
     def entries(self, uri: str) -> list[Entry]:
         """What a folder holds, by name; empty if it isn't there. Names that start with . or _ are work in progress."""
         if not self.exists(uri):
@@ -76,31 +80,36 @@ class Storage:
         with ThreadPoolExecutor(_FOOTER_READERS) as readers:
             return list(readers.map(self._footer, uris))
 
-    def publish(self, folder: Path, out: str) -> None:
+    def qualified(self, uri: str) -> str:
+        """The URI in full, as Spark names the files that it has read."""
+        return str(self._system(uri).makeQualified(self._path(uri)).toString())
+
+    def publish(self, folder: Path, out: str, *, kind: str = "report", replaces: Collection[str] = OUTPUTS) -> None:
         """Copies a finished local folder to `out`: aside first, then renamed over what was there, `_SUCCESS` last.
 
-        Replaces only an earlier report: a folder that holds anything else is refused.
+        Replaces only an earlier one of its kind: a folder that holds anything but `replaces` is refused.
         """
         system, target, aside = self._system(out), self._path(out), self._path(out.rstrip("/") + ".writing")
-        self._refuse_foreign(out)
+        self._refuse_foreign(out, kind, replaces)
         system.setWriteChecksum(False)  # no .crc files beside the report
         system.delete(aside, True)
         system.mkdirs(aside)
         for item in sorted(folder.iterdir()):
             system.copyFromLocalFile(False, True, self._path(item.as_uri()), self._jvm_child(aside, item.name))
         system.delete(target, True)
+        system.mkdirs(target.getParent())
         if not system.rename(aside, target):
-            raise AnalysisError(f"{out}: the finished report couldn't be moved there; it is in {aside}.")
+            raise AnalysisError(f"{out}: the finished {kind} couldn't be moved there; it is in {aside}.")
         system.create(self._jvm_child(target, SUCCESS), True).close()
 
-    def _refuse_foreign(self, out: str) -> None:
+    def _refuse_foreign(self, out: str, kind: str, replaces: Collection[str]) -> None:
         if not self.exists(out):
             return
         names = [status.getPath().getName() for status in self._statuses(out)]
-        foreign = [name for name in names if name not in OUTPUTS]
+        foreign = [name for name in names if name not in replaces]
         if foreign:
             raise AnalysisError(
-                f"{out}: holds files that aren't a report's ({', '.join(sorted(foreign)[:3])}), so it isn't replaced.",
+                f"{out}: holds files that aren't of an earlier {kind} ({', '.join(sorted(foreign)[:3])}), so it isn't replaced.",
                 next_step="Give another folder with --out.",
             )
 

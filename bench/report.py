@@ -1,4 +1,4 @@
-"""Starts the report: the analysis job as a spark-submit process. It never imports analysis, and reads only its checks.json."""
+"""Starts the jobs of analysis, the report first of all, as spark-submit processes. It imports none, and reads only its checks.json."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from bench.results import Results
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
 
 END_TIMEOUT_S = 10.0
+ERROR, NEXT = "error: ", "next: "  # how the job begins the lines of an error of the operator's
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,40 @@ def make_report(
             f"the records of {results.root} are in the bucket {bucket}: the client hosts sent them there.",
             next_step=f"Make the report there: samebox report {results.root} --on emr --stack NAME",
         )
+    submit_job(
+        job_file(checkout),
+        [str(results.root.resolve())],
+        checkout,
+        master=master,
+        scratch=scratch,
+        on_line=on_line,
+        what="report",
+    )
+    return read_verdicts(results)
+
+
+def submit_job(
+    job: Path,
+    arguments: Sequence[str],
+    checkout: Path,
+    *,
+    master: str,
+    scratch: Path,
+    on_line: Callable[[str], None],
+    what: str,
+) -> None:
+    """Runs a job of analysis by spark-submit, in a folder of its own. Raises SameboxError with its own error, or its last words."""
     submit = require_spark()
     scratch.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="report-", dir=scratch) as work:
+    with tempfile.TemporaryDirectory(prefix=f"{what}-", dir=scratch) as work:
         archive = zip_analysis(checkout, Path(work) / "analysis.zip")
         command = [
             str(submit),
             *("--master", master, "--py-files", str(archive)),
             *("--conf", f"spark.local.dir={work}", "--conf", f"spark.sql.warehouse.dir={work}/warehouse"),
             *("--conf", f"spark.driver.extraJavaOptions=-Djava.io.tmpdir={work} -XX:-UsePerfData"),
-            str(job_file(checkout)),
-            str(results.root.resolve()),
+            str(job),
+            *arguments,
         ]
         environment = {
             **os.environ,
@@ -70,8 +94,7 @@ def make_report(
             "MPLCONFIGDIR": work,
             "TMPDIR": work,
         }
-        _run(command, environment, on_line)
-    return read_verdicts(results)
+        _run(command, environment, on_line, what)
 
 
 def read_verdicts(results: Results) -> Verdicts:
@@ -133,7 +156,7 @@ def require_spark() -> Path:
     return submit
 
 
-def _run(command: list[str], environment: dict[str, str], on_line: Callable[[str], None]) -> None:
+def _run(command: list[str], environment: dict[str, str], on_line: Callable[[str], None], what: str) -> None:
     # a session of its own: Ctrl-C reaches this process only, which then ends Spark's whole group
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
@@ -141,14 +164,24 @@ def _run(command: list[str], environment: dict[str, str], on_line: Callable[[str
         tail: list[str] = []
         try:
             for line in process.stdout or ():
-                tail = [*tail[-39:], line.rstrip()]
+                tail = [*tail[-199:], line.rstrip()]
                 on_line(line.rstrip())
             status = process.wait()
         except BaseException:
             _end_group(process)
             raise
     if status != 0:
-        raise SameboxError(f"the report job failed (exit {status}); its last lines:\n" + "\n".join(tail))
+        raise _failure(tail, f"the {what} job failed (exit {status})")
+
+
+def _failure(tail: list[str], what: str) -> SameboxError:
+    """The job's own error, where it printed one as its last words; else those words as they are."""
+    begin = next((index for index in reversed(range(len(tail))) if tail[index].startswith(ERROR)), None)
+    if begin is None:
+        return SameboxError(f"{what}; its last lines:\n" + "\n".join(tail[-40:]))
+    end = next((index for index in range(begin, len(tail)) if tail[index].startswith(NEXT)), len(tail))
+    sentence = "\n".join([tail[begin].removeprefix(ERROR), *tail[begin + 1 : end]])
+    return SameboxError(f"{what}: {sentence}", next_step="\n".join(tail[end : end + 1]).removeprefix(NEXT))
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:

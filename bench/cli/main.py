@@ -13,7 +13,22 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from bench.cli import aws, campaign, compare, detached, doctor, hosts, money, plan, prove, status, sweep, testbed
+from bench.cli import (
+    aws,
+    campaign,
+    claims,
+    compare,
+    detached,
+    doctor,
+    hosts,
+    money,
+    omb_results,
+    plan,
+    prove,
+    status,
+    sweep,
+    testbed,
+)
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -41,7 +56,10 @@ for command in (
     detached.abandon,
     campaign.report,
     compare.compare,
+    claims.claims,
     campaign.whole_campaign,
+    omb_results.import_omb,
+    omb_results.export_omb,
     doctor.doctor,
     money.cost,
     money.extend,

@@ -1,0 +1,156 @@
+"""A trial as a result file of OpenMessaging Benchmark, newest generation (g3). It lays out figures; Spark has counted them.
+
+No key is added to the format: a reader of its own refuses what it doesn't know. What differs from its definitions is ABOUT.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from analysis.campaign import Trial
+from analysis.latencies import END_TO_END, PUBLISH, SEND_DELAY
+from analysis.omb.layout import END_TO_END as END_TO_END_KEYS
+from analysis.omb.layout import PUBLISH as PUBLISH_KEYS
+from analysis.omb.layout import PUBLISH_DELAY as SEND_DELAY_KEYS
+from analysis.omb.layout import STATISTICS, Family
+from analysis.omb.windows import (
+    ACKNOWLEDGED,
+    FAILED,
+    RECEIVED,
+    WHOLE_RUN,
+    Span,
+    counted_events,
+    counted_latencies,
+    summed_up,
+)
+from analysis.percentiles import CURVE_QUANTILES, MAXIMUM, MILLION, TABLE_QUANTILES
+from analysis.schema import WARMUP
+
+ABOUT = """\
+Trials of samebox as result files of OpenMessaging Benchmark. Read them with what differs from its own:
+
+- publishLatency is from the return of the send call to the acknowledgement; there it is from the call's start.
+- publishDelayLatency (microseconds) is from the intended time to the return of the send call; there it is to the call's start.
+  Both together are the response latency, from the intended time to the acknowledgement.
+- endToEndLatency is from the intended time to the receipt; there it is from the time stamp that the message got when it was sent.
+- A window's latencies are those of the messages whose intended time lies in it, so that the run's figures are those of its windows
+  together. Rates count what happened in it. The last window may be shorter than ten seconds; its rates are over its own length.
+- Percentiles are exact (nearest rank, whole microseconds). The warm-up is in no figure but the backlog.
+- producerRate, durability, versions, settings and checks have no place in the format: they are in the trial's trial.json and report.
+"""
+FAMILIES: Mapping[str, Family] = {
+    PUBLISH: PUBLISH_KEYS,
+    SEND_DELAY: SEND_DELAY_KEYS,
+    END_TO_END: END_TO_END_KEYS,
+}
+_SCALARS = {
+    "50pct": 500_000,
+    "75pct": 750_000,
+    "95pct": 950_000,
+    "99pct": 990_000,
+    "999pct": 999_000,
+    "9999pct": 999_900,
+}
+QUANTILES = tuple(sorted({*TABLE_QUANTILES, *CURVE_QUANTILES, *_SCALARS.values()} - {MAXIMUM}))
+_NOTHING = {"samples": 0, "mean_us": 0.0, "max_us": 0, **{f"q{quantile}": 0 for quantile in QUANTILES}}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A trial's counts and latencies by window: rows of windows.counted_events and windows.summed_up."""
+
+    events: Mapping[tuple[str, int], int]
+    latencies: Mapping[tuple[str, int], Mapping[str, Any]]
+
+
+def span_of(trial: Trial) -> Span | None:
+    """All phases after the warm-up; None if the trial never got so far."""
+    phases = [phase for phase in trial.document["phases"] if phase["name"] != WARMUP]
+    if not phases:
+        return None
+    start_ns, end_ns = min(int(phase["start_ns"]) for phase in phases), max(int(phase["end_ns"]) for phase in phases)
+    return Span(start_ns, end_ns) if end_ns > start_ns else None
+
+
+def figures(produced: DataFrame, consumed: DataFrame | None, span: Span) -> Figures:
+    """Counts a trial's records; two Spark actions."""
+    latencies = counted_latencies(produced, consumed, span).transform(summed_up, QUANTILES).collect()
+    events = counted_events(produced, consumed, span).collect()
+    return Figures(
+        events={(row["event"], row["window"]): row["messages"] for row in events},
+        latencies={(row["metric"], row["window"]): row.asDict() for row in latencies},
+    )
+
+
+def result_document(trial: Trial, span: Span, found: Figures) -> dict[str, Any]:
+    """The result file. Windows without a sample have latencies of 0, as there."""
+    workload = trial.workload
+    topics = int(workload["topics"])
+    reading = (
+        workload if workload["consumers"] else workload["backlog"]
+    )  # the backlog's readers, where it has the only ones
+    document: dict[str, Any] = {
+        "workload": str(workload["name"]),
+        # charts tell runs apart by this alone
+        "driver": f"{trial.system} level {trial.durability['name']}, block {trial.block}",
+        "messageSize": int(workload["message_bytes"]),
+        "topics": topics,
+        "partitions": int(workload["partitions"]),
+        "producersPerTopic": int(workload["producers"]) // topics,
+        # of each subscription, whatever the key says: that is what it is filled with there
+        "consumersPerTopic": int(reading["consumers"]) // (topics * int(reading["subscriptions"])) if reading else 0,
+        "publishRate": _rates(found, span, ACKNOWLEDGED),
+        "publishErrorRate": _rates(found, span, FAILED),
+        "consumeRate": _rates(found, span, RECEIVED),
+        "backlog": _backlogs(found, span, trial.subscriptions),
+    }
+    for metric, family in FAMILIES.items():
+        document |= _latency(family, metric, span, found)
+    return document
+
+
+def _rates(found: Figures, span: Span, event: str) -> list[float]:
+    return [found.events.get((event, window), 0) / span.seconds(window) for window in range(span.windows)]
+
+
+def _backlogs(found: Figures, span: Span, subscriptions: int) -> list[int]:
+    """What was acknowledged and not yet received at the end of each window, counted from the start of the load."""
+    up_to: defaultdict[str, int] = defaultdict(int)
+    for (event, window), messages in found.events.items():
+        if window < 0:
+            up_to[event] += messages
+    backlogs = []
+    for window in range(span.windows):
+        for event in (ACKNOWLEDGED, RECEIVED):
+            up_to[event] += found.events.get((event, window), 0)
+        backlogs.append(max(0, subscriptions * up_to[ACKNOWLEDGED] - up_to[RECEIVED]))
+    return backlogs
+
+
+def _latency(family: Family, metric: str, span: Span, found: Figures) -> dict[str, Any]:
+    windows = [found.latencies.get((metric, window), _NOTHING) for window in range(span.windows)]
+    run = found.latencies.get((metric, WHOLE_RUN), _NOTHING)
+    made: dict[str, Any] = {}
+    for end in STATISTICS:
+        column = {"Avg": "mean_us", "Max": "max_us"}.get(end) or f"q{_SCALARS[end]}"
+        made[f"{family.stem}{end}"] = [_in_unit(family, row[column]) for row in windows]
+        made[f"{family.aggregate}{end}"] = _in_unit(family, run[column])
+    made[family.quantiles] = {
+        str(quantile / 10_000): _in_unit(family, run[f"q{quantile}"]) for quantile in _told_apart(run["samples"])
+    } | {"100.0": _in_unit(family, run["max_us"])}
+    return made
+
+
+def _told_apart(samples: int) -> Iterable[int]:
+    """The quantiles that so many samples can tell from the maximum."""
+    return (quantile for quantile in QUANTILES if (MILLION - quantile) * samples >= MILLION)
+
+
+def _in_unit(family: Family, value_us: float) -> float | int:
+    """Milliseconds, or of the one latency that is in microseconds there, microseconds."""
+    return value_us if family.to_ms != 1 else value_us / 1000

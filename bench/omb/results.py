@@ -1,0 +1,95 @@
+"""Starts import and export of OpenMessaging Benchmark's result files, tasks of the analysis job. It reads only what they wrote."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.report import job_file, submit_job
+from bench.results import Results
+from provisioning.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Import:
+    """What an import wrote: import.json, and each trial's values by metric (ms, messages per second)."""
+
+    folder: Path
+    document: dict[str, Any]
+    values: dict[str, dict[str, float]]
+
+    @property
+    def complete(self) -> bool:
+        """Whether no file was refused."""
+        return not self.document["refused"]
+
+
+def result_files(given: Sequence[Path]) -> list[Path]:
+    """The files given, and the JSON files below folders given. Raises InvalidInput if a folder has none."""
+    found: list[Path] = []
+    for path in given:
+        below = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        if not below:
+            raise InvalidInput(
+                f"{path}: no JSON file in it.", next_step="Name result files of OpenMessaging Benchmark."
+            )
+        found += below
+    return list(dict.fromkeys(found))
+
+
+def import_results(
+    files: Sequence[Path], out: Path, checkout: Path, *, master: str, scratch: Path, on_line: Callable[[str], None]
+) -> Import:
+    """Imports files into the folder `out`. Raises SameboxError if none of them can be."""
+    arguments = ["import-omb", *map(str, files), "--out", str(out.resolve())]
+    submit_job(job_file(checkout), arguments, checkout, master=master, scratch=scratch, on_line=on_line, what="import")
+    return read_import(out)
+
+
+def read_import(folder: Path) -> Import:
+    """What an earlier import wrote."""
+    values: dict[str, dict[str, float]] = {}
+    with (folder / "summary.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            values.setdefault(row["trial"], {})[row["metric"]] = float(row["value"])
+    return Import(folder, json.loads((folder / "import.json").read_text(encoding="utf-8")), values)
+
+
+def trials_to_export(results: Results, named: Sequence[str]) -> tuple[str, ...]:
+    """The trials named, or all that are finished. Raises InvalidInput if one isn't there, or its records aren't here."""
+    results.manifest()
+    finished = results.finished()
+    for trial in named:
+        if trial not in finished:
+            known = ", ".join(finished) or "none"
+            raise InvalidInput(f"{results.root}: no finished trial {trial!r}.", next_step=f"Finished are: {known}.")
+    if not finished:
+        raise InvalidInput(f"{results.root} has no finished trial, so there is nothing to export.")
+    bucket = results.records_bucket()
+    if bucket is not None:
+        raise InvalidInput(
+            f"the records of {results.root} are in the bucket {bucket}: the client hosts sent them there.",
+            next_step="Bring produced/ and consumed/ of the trials here first; they lie there in the same layout.",
+        )
+    return tuple(named) or finished
+
+
+def export_results(
+    results: Results,
+    trials: Sequence[str],
+    out: Path,
+    checkout: Path,
+    *,
+    master: str,
+    scratch: Path,
+    on_line: Callable[[str], None],
+) -> list[Path]:
+    """Writes trials as result files into `out` and returns those; a trial without a recorded load has none."""
+    named = [word for trial in trials for word in ("--trial", trial)]
+    arguments = ["export-omb", str(results.root.resolve()), *named, "--out", str(out.resolve())]
+    submit_job(job_file(checkout), arguments, checkout, master=master, scratch=scratch, on_line=on_line, what="export")
+    return sorted(out.glob("*.json"))

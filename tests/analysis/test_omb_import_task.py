@@ -1,0 +1,92 @@
+"""Many result files at once on Spark: what is imported, counted once, refused, and written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from analysis.errors import AnalysisError
+from analysis.omb.import_task import import_files, trial_names
+from analysis.omb.write import OUTPUTS, WINDOWS
+from analysis.outputs import SUMMARY
+from tests.analysis.omb_results import document, write
+
+
+def folder(path: Path) -> Path:
+    """An empty folder."""
+    path.mkdir()
+    return path
+
+
+def test_good_files_are_imported_beside_bad_ones(spark: SparkSession, tmp_path: Path) -> None:
+    """Each by its own name, whatever characters it has; a copy counts once; what is refused is listed with its reason."""
+    good = write(tmp_path, "a/run [1] {x} *?.json", document("g3"))
+    same_name = write(tmp_path, "b/run [1] {x} *?.json", document("g0", driver="Pulsar"))
+    copy = write(tmp_path, "copy.json", document("g3"))
+    cut = tmp_path / "cut.json"
+    cut.write_text(good.read_text()[:700])
+    files = [str(file) for file in (good, same_name, copy, cut, tmp_path / "missing.json", tmp_path)]
+    out, scratch = tmp_path / "deep" / "out", folder(tmp_path / "scratch")
+    import_files(spark, files, out=str(out), scratch=scratch, progress=lambda _: None)
+
+    assert {path.name for path in out.iterdir()} == OUTPUTS
+    written = json.loads((out / "import.json").read_text())
+    assert [file["trial"] for file in written["files"]] == ["a/run [1] {x} *?", "b/run [1] {x} *?"]
+    assert [file["generation"] for file in written["files"]] == ["g3", "g0"]
+    assert written["copies"] == [{"file": str(copy), "of": str(good)}]
+    refused = {entry["file"]: entry["error"] for entry in written["refused"]}
+    assert list(refused) == [str(cut), str(tmp_path / "missing.json"), str(tmp_path)]
+    assert "was it cut off?" in refused[str(cut)]
+    assert "no such file" in refused[str(tmp_path / "missing.json")]
+
+    table = pq.read_table(out / "summary.parquet")
+    assert table.schema.equals(SUMMARY, check_metadata=True)
+    rows = table.to_pylist()
+    assert {row["system"] for row in rows} == {"kafka", "pulsar"}
+    with (out / "summary.csv").open(newline="") as file:
+        assert [float(row["value"]) for row in csv.DictReader(file)] == [row["value"] for row in rows]
+    windows = pq.read_table(out / "windows.parquet")
+    assert windows.schema.equals(WINDOWS, check_metadata=True)
+    firsts = [row for row in windows.to_pylist() if row["note"]]
+    assert {(row["window"], row["nominal_start_s"]) for row in firsts} == {(1, 0.0)}
+    assert {row["metric"] for row in firsts} == {"throughput_achieved", "throughput_received", "omb_publish_error_rate"}
+
+
+def test_nothing_is_written_where_nothing_can_be_imported(spark: SparkSession, tmp_path: Path) -> None:
+    """The error has every file's reason. A folder with something else in it is left as it is."""
+    bad, good = write(tmp_path, "bad.json", {"a": 1}), write(tmp_path, "good.json")
+    foreign = folder(tmp_path / "foreign")
+    (foreign / "thesis.txt").write_text("mine")
+    for number, (files, out, said) in enumerate(
+        [
+            (
+                [bad, tmp_path / "missing.json"],
+                tmp_path / "out",
+                ("the key workload is missing", "missing.json: no such file"),
+            ),
+            ([good], foreign, ("holds files that aren't of an earlier import (thesis.txt)",)),
+        ]
+    ):
+        with pytest.raises(AnalysisError) as caught:
+            import_files(
+                spark,
+                [str(file) for file in files],
+                out=str(out),
+                scratch=folder(tmp_path / str(number)),
+                progress=lambda _: None,
+            )
+        assert all(part in str(caught.value) for part in said)
+        assert caught.value.next_step
+    assert not (tmp_path / "out").exists()
+    assert [path.name for path in foreign.iterdir()] == ["thesis.txt"]
+
+
+def test_trials_are_told_apart_by_their_folders() -> None:
+    """By as few of them as do it."""
+    names = trial_names(["x/sync/kafka.json", "x/nosync/kafka.json", "y/sync/kafka.json", "s3://bucket/z/pulsar.json"])
+    assert list(names.values()) == ["x/sync/kafka", "nosync/kafka", "y/sync/kafka", "pulsar"]
