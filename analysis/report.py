@@ -63,6 +63,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "durability_proof": [dict(cell) for cell in campaign.durability_proof],
         "trials": [_trial(evidence, results) for evidence in results.trials],
         "checks": checks_document(results.checks),
+        "claims": [],  # judged by this very document, by whoever has it
         "vetting": {host: _verdicts(document) for host, document in campaign.vetting.items()},
         "summary": summary_rows(results),
     }

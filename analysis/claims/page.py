@@ -21,6 +21,10 @@ class ClaimRow:
     printed: Verdict
     own: Verdict
 
+    def to_json(self) -> dict[str, Any]:
+        """As report.json has it."""
+        return {"printed": self.printed.to_json(), "own": self.own.to_json()}
+
 
 def claim_rows(spark: SparkSession, report: Mapping[str, Any]) -> list[ClaimRow]:
     """The claims whose experiments a campaign has, in the order of their files; `report` is the document of report.json."""
