@@ -1,7 +1,7 @@
 # samebox: `make demo` runs a whole campaign on this machine, `make test` passes the tests. Both set everything up first.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup demo test test-unit test-truth test-infra bench-load bench-analysis bench-overhead lint format clean
+.PHONY: help setup demo test test-unit test-truth test-infra test-statistics bench-load bench-analysis bench-overhead lint format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -20,13 +20,13 @@ IN_CLONE := mkdir -p $(SCRATCH) && TMPDIR=$(SCRATCH) SPARK_LOCAL_DIRS=$(SCRATCH)
 # proofs of durability trace processes; without strace, and without root to install it, their tests are skipped
 STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace; fi
 
-test: setup lint ## lint, types, unit tests, then integration with real sshd, brokers and Spark (not the long half of tests/truth, not test-infra)
-	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration"
+test: setup lint ## lint, types, unit tests, then integration with real sshd, brokers and Spark (not the long halves of tests/truth and tests/statistics, not test-infra)
+	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration and not statistics"
 	$(STRACE)
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "integration and not truth and not infra"
 
 test-unit: setup ## the unit tests alone
-	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration"
+	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration and not statistics"
 
 test-truth: setup ## do the records tell the truth? Real clusters frozen, killed, cut off, filled up; takes long
 	$(STRACE)
@@ -36,6 +36,9 @@ test-infra: setup ## the Pulumi program with the real engine and AWS on this mac
 	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs strace:strace; fi # for instances that are hosts, which only root can have
 	@.venv/bin/python -m tests.infra.engine.engine
 	@$(IN_CLONE) .venv/bin/python -m pytest -m infra
+
+test-statistics: setup ## are intervals and verdicts as sure as they say? 2,000 simulated campaigns of each kind, as tables (a minute)
+	@$(IN_CLONE) .venv/bin/python -m pytest -s tests/statistics
 
 bench-load: setup ## our load generator beside the systems' own tools (half an hour; OMB_HOME=... adds OpenMessaging Benchmark)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.load $(ARGS)

@@ -3,6 +3,7 @@
 spark-submit --py-files analysis.zip analysis/job.py RESULTS [--out REPORT]
 spark-submit --py-files analysis.zip analysis/job.py import-omb FILE... --out FOLDER
 spark-submit --py-files analysis.zip analysis/job.py export-omb RESULTS [--trial NAME...] --out FOLDER
+spark-submit --py-files analysis.zip analysis/job.py claims VERDICTS.json [--results RESULTS]
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ import tempfile
 from pathlib import Path
 
 REPORT = "analysis.application"
-TASKS = {"import-omb": "analysis.omb.import_task", "export-omb": "analysis.omb.export_task"}
+TASKS = {
+    "import-omb": "analysis.omb.import_task",
+    "export-omb": "analysis.omb.export_task",
+    "claims": "analysis.claims.application",
+}
 
 
 def main() -> int:

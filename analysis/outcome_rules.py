@@ -17,8 +17,8 @@ def offered_rate(evidence: Evidence, bounds: Bounds) -> Finding:
     counts, pacing = evidence.counts, evidence.trial.workload["pacing"]
     if pacing == "closed-loop":
         return Finding(True, "A closed loop offers no rate of its own: it sends when the system lets it.")
-    if pacing == "search" and evidence.observation("search")["rate_per_s"] is None:
-        return Finding(False, "No rate was sustained at full length.", {"search": evidence.observation("search")})
+    if pacing == "search":
+        return _searched(evidence.observation("search"))
     if not counts.scheduled_in_measure:
         raise Missing("The trial has no message in its measure phase.")
     share, bound = counts.acknowledged_in_window / counts.scheduled_in_measure, float(bounds["share"])
@@ -27,6 +27,16 @@ def offered_rate(evidence: Evidence, bounds: Bounds) -> Finding:
         f"{share:.2%} of the {counts.scheduled_in_measure:,} scheduled in it; the bound is {bound:.1%}."
     )
     return Finding(share >= bound, sentence, {"share": share, "bound": bound})
+
+
+def _searched(search: Mapping[str, Any]) -> Finding:
+    """The search judged its runs by what it knew of them at their ends; the last one's records are the trial's."""
+    if search["rate_per_s"] is None:
+        return Finding(False, "No rate was sustained at full length.", {"search": search})
+    last = search["attempts"][-1]
+    sustained = f"{search['rate_per_s']:,} messages a second were sustained at full length"
+    sentence = f"{sustained}, {last['acked_per_s']:,.0f} were acknowledged."
+    return Finding(True, sentence, {"rate_per_s": search["rate_per_s"], "acked_per_s": last["acked_per_s"]})
 
 
 def backlog_read(evidence: Evidence, _bounds: Bounds) -> Finding:

@@ -63,6 +63,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "durability_proof": [dict(cell) for cell in campaign.durability_proof],
         "trials": [_trial(evidence, results) for evidence in results.trials],
         "checks": checks_document(results.checks),
+        "claims": [],  # judged by this very document, by whoever has it
         "vetting": {host: _verdicts(document) for host, document in campaign.vetting.items()},
         "summary": summary_rows(results),
     }
@@ -125,6 +126,7 @@ def _comparison(found: Comparison) -> dict[str, Any]:
         "blocks": [{**asdict(entry), "ratio": entry.ratio} for entry in found.ratios],
         "aa_blocks": [{**asdict(entry), "ratio": entry.ratio} for entry in found.aa_ratios],
         "interval": asdict(certainty.interval) if certainty.interval else None,
+        "bootstrap": asdict(certainty.bootstrap) if certainty.bootstrap else None,
         "band": asdict(certainty.band) if certainty.band else None,
         "no_band": None if certainty.band else why_no_band(len(found.aa_ratios), found.blocks),
         "verdict": certainty.verdict,

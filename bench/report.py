@@ -1,4 +1,4 @@
-"""Starts the report: the analysis job as a spark-submit process. It never imports analysis, and reads only its checks.json."""
+"""Starts the jobs of analysis, the report first of all, as spark-submit processes. It imports none, and reads only its checks.json."""
 
 from __future__ import annotations
 

@@ -39,6 +39,5 @@ def why_no_band(aa_blocks: int, blocks: int) -> str:
     if not aa_blocks:
         return "no block ran one system twice, so nothing here says how far two equal systems would differ"
     needed = max(blocks, FEWEST_BLOCKS)
-    return (
-        f"{aa_blocks} A/A block{'s' if aa_blocks > 1 else ''} of these systems make no noise band: {needed} are needed"
-    )
+    made = f"{aa_blocks} A/A blocks of these systems make" if aa_blocks > 1 else "1 A/A block of these systems makes"
+    return f"{made} no noise band: {needed} are needed"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analysis.certainty.bootstrap import bootstrap_interval
 from analysis.certainty.correction import FALSE_SHARE, corrected
 from analysis.certainty.interval import TOO_FEW_BLOCKS, Interval, exact_interval, p_value
 from analysis.certainty.noise_band import NoiseBand, noise_band
@@ -29,7 +30,8 @@ class Ratios:
 
 @dataclass(frozen=True)
 class Certainty:
-    """`interval`, `p` and `corrected_p` are None with fewer than 6 blocks; `band` is None without enough A/A blocks.
+    """`interval`, `p` and `corrected_p` are None with fewer than 6 blocks; `band` is None without enough A/A blocks; `bootstrap` is
+    None at those numbers of blocks at which it isn't good enough.
 
     `verdict`: TOO_FEW, SHOWN or NOT_SHOWN; `why`: what made it so, a clause without a full stop.
     """
@@ -40,6 +42,7 @@ class Certainty:
     why: str
     p: float | None
     corrected_p: float | None
+    bootstrap: Interval | None = None
 
 
 def certainties(found: Sequence[Ratios]) -> list[Certainty]:
@@ -75,4 +78,4 @@ def _judged(found: Ratios, interval: Interval, p: float, corrected_p: float) -> 
     else:
         where = "reaches into" if verdict == NOT_SHOWN else "is outside"
         why = f"the interval {where} the noise band, {ratio(band.low)} to {ratio(band.high)}"
-    return Certainty(interval, band, verdict, why, p, corrected_p)
+    return Certainty(interval, band, verdict, why, p, corrected_p, bootstrap_interval(found.blocks))

@@ -16,6 +16,7 @@ from rich.console import Console
 from bench.cli import (
     aws,
     campaign,
+    claims,
     compare,
     detached,
     doctor,
@@ -55,6 +56,7 @@ for command in (
     detached.abandon,
     campaign.report,
     compare.compare,
+    claims.claims,
     campaign.whole_campaign,
     omb_results.import_omb,
     omb_results.export_omb,

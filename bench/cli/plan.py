@@ -28,6 +28,7 @@ from bench.trial import steps_of
 from bench.workload import Workload
 
 _COLUMNS_OF_A_FILE = 160
+FEWEST_BLOCKS = 6  # of an interval, and so of a noise band; analysis' own number
 
 
 @click.command()
@@ -118,7 +119,7 @@ def _rate(workload: Workload) -> str:
 def _lines(prepared: Prepared, document: dict[str, Any]) -> list[str]:
     campaign, scale = prepared.campaign, document["scale"]
     counted = f"{len(prepared.trials)} trials in {_counted_blocks(campaign)}"
-    lines = [f"{counted}, about {clock_text(document['estimate_s'])} in all."]
+    lines = [f"{counted}, about {clock_text(document['estimate_s'])} in all.", *_noise_lines(campaign)]
     if scale:
         lines += [f"Scale {scale['name']}:", *(f"  {rule}" for rule in scale["rules"])]
     if prepared.choice.representative:
@@ -144,6 +145,15 @@ def _counted_blocks(campaign: Campaign) -> str:
     if not campaign.aa_blocks:
         return blocks
     return f"{blocks} and {campaign.aa_blocks} A/A block{'s' if campaign.aa_blocks > 1 else ''}"
+
+
+def _noise_lines(campaign: Campaign) -> list[str]:
+    """What A/A blocks are too few for: a band takes as many of a pair's systems as there are blocks, and at least 6 of each."""
+    systems, pair = len(campaign.systems), max(campaign.blocks, FEWEST_BLOCKS)
+    needed = pair if systems <= 2 else systems * -(-pair // 2)
+    if not campaign.aa_blocks or campaign.aa_blocks >= needed:
+        return []
+    return [f"Too few A/A blocks for a noise band of every pair: it takes aa_blocks = {needed} (docs/statistics.md)."]
 
 
 def _not_cross_checked(prepared: Prepared) -> tuple[LeftOut, ...]:

@@ -22,6 +22,7 @@ from provisioning.host import Host
 NULL_MODULE = "bench.clients.null"
 FASTEST_PER_S = 5_000  # the null broker is a Python program: faster, and its own limit would be what is measured
 WARMUP_S, MEASURE_S = 1.0, 4.0
+LEAST_PER_S = 300  # at fewer there would not be ten messages beyond its p99 in that time
 _FIRST_LINE_S = 20.0
 
 
@@ -54,13 +55,13 @@ def measure_floor(
     *,
     on_progress: Callable[[str], None] = lambda _text: None,
 ) -> tuple[Floor, ...]:
-    """One producer and one consumer on each client host, one host after the other, at the workload's rate or FASTEST_PER_S.
+    """One producer and one consumer on each client host, one after the other, at the workload's rate from LEAST_PER_S to FASTEST_PER_S.
 
     Raises HostError when it can't be measured; the trials would fail in the same way.
     """
     alone = replace(
         workload,
-        rate_per_s=min(workload.planned_rate_per_s, FASTEST_PER_S),
+        rate_per_s=max(LEAST_PER_S, min(workload.planned_rate_per_s, FASTEST_PER_S)),
         pacing="open-loop",
         expected_rate_per_s=None,
         backlog=None,

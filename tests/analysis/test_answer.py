@@ -126,9 +126,9 @@ def test_aa_blocks_give_a_band_and_no_findings() -> None:
     assert [entry["block"] for entry in row["aa_blocks"]] == [8, 9, 10, 11, 12, 13, 14]
     text = _text(results)
     assert (
-        "0.77× 0.70× to 0.82× 98.4 % 0.98× to 1.02× difference shown : the interval is outside the noise band" in text
+        "0.77× 0.70× to 0.82× (98.4 %) 0.98× to 1.02× difference shown the interval is outside the noise band" in text
     )
-    assert "7 0.70× to 0.82× 0.016 0.031" in text
+    assert ", 0.98× to 1.02× 7 0.016 0.031" in text
     assert "Outcomes in A/A blocks" in text
 
 
@@ -153,4 +153,4 @@ def test_metrics_of_different_blocks_stand_under_their_own() -> None:
     results = _results(3)
     one, *others = results.comparisons
     results = replace(results, comparisons=[replace(one, ratios=one.ratios[1:]), *others])
-    assert f"{one.metric.replace('_', ' ')} – – " in _text(results)
+    assert f"{one.metric.replace('_', ' ')} – " in _text(results)

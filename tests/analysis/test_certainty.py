@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import quantile_test
 
+from analysis.certainty.bootstrap import COVERAGE, bootstrap_interval, has_coverage
 from analysis.certainty.correction import blocks_needed, corrected, reach_of
 from analysis.certainty.interval import Interval, attained_level, exact_interval, p_value, smallest_p
 from analysis.certainty.noise_band import noise_band, why_no_band
@@ -102,6 +103,7 @@ def test_too_few_aa_blocks_make_no_band() -> None:
     assert noise_band(SIX, blocks=7) is None
     assert noise_band((*SIX, 1.0), blocks=7) is not None
     assert why_no_band(6, 7) == "6 A/A blocks of these systems make no noise band: 7 are needed"
+    assert why_no_band(1, 1) == "1 A/A block of these systems makes no noise band: 6 are needed"
     assert why_no_band(2, 1) == "2 A/A blocks of these systems make no noise band: 6 are needed"
 
 
@@ -130,3 +132,16 @@ def test_what_has_too_few_blocks_counts_in_no_correction() -> None:
     first, *rest = certainties([Ratios(SIX), *[Ratios(SIX[:5])] * 9])
     assert (first.verdict, first.corrected_p) == (SHOWN, 0.03125)
     assert {(each.verdict, each.p, each.interval) for each in rest} == {(TOO_FEW, None, None)}
+
+
+def test_the_bootstrap_is_offered_where_the_simulation_let_it_pass() -> None:
+    """Between 93.54 and 96.46 % (three standard errors of 2,000 campaigns) in every world; never where nothing was simulated."""
+    assert [blocks for blocks in range(6, 41) if has_coverage(blocks)] == [9, 10, 20]
+    ratios = [1.0 + 0.1 * place for place in range(10)]
+    found = bootstrap_interval(ratios)
+    assert found is not None
+    assert ratios[1] <= found.low < found.high <= ratios[8]
+    assert found.attained == COVERAGE[10][0] < 0.95
+    assert found == bootstrap_interval(ratios[::-1])
+    assert bootstrap_interval(ratios[:8]) is None
+    assert bootstrap_interval([1.0] * 10) is None

@@ -254,3 +254,15 @@ def test_what_no_broker_acknowledged_is_not_called_acknowledged() -> None:
 def test_promises_in_words(name: str, words: str) -> None:
     """What a reader must know of a durability before its figures."""
     assert promise(DURABILITY[name]) == words
+
+
+@pytest.mark.parametrize(("rate_per_s", "verdict"), [(20_000, "met"), (None, "not met")])
+def test_a_search_is_met_by_the_rate_that_it_confirmed(rate_per_s: int | None, verdict: str) -> None:
+    """It has judged its last run itself, with what was on its way at both ends; here only a rate or none is left to say."""
+    attempt = {"rate_per_s": 20_000, "acked_per_s": 19_900.0, "sustained": rate_per_s is not None}
+    searched = _evidence({}, {"search": {"rate_per_s": rate_per_s, "attempts": [attempt]}})
+    workload = {**searched.trial.workload, "pacing": "search"}
+    trial = replace(searched.trial, document={**searched.trial.document, "workload": workload})
+    found = _verdict(replace(searched, trial=trial), "offered-rate")
+    assert found.verdict == verdict
+    assert ("19,900 were acknowledged" in found.sentence) == (verdict == "met")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,27 @@ def test_twice_gives_the_same_bytes(spark: SparkSession, results: Path, tmp_path
     _in_process(spark, results, tmp_path / "second")
     after = {path.relative_to(report): path.read_bytes() for path in report.rglob("*") if path.is_file()}
     assert before == after
+
+
+def test_aa_blocks_reach_the_report(spark: SparkSession, results: Path, tmp_path: Path) -> None:
+    """A trial of an A/A block is in the tables of trials and in its pair's noise, and in no curve, ratio or outcome of two systems."""
+    aa = [
+        Plan(f"aa02-{place}-kafka-l1-steady", 2, place, "kafka", 3.0, changes={"block_kind": "A/A"}) for place in (1, 2)
+    ]
+    write_results(results, [PLANS[0], replace(PLANS[1], lost=(), repeated=(), swapped=()), *aa])
+    folder = _in_process(spark, results, tmp_path / "scratch")
+    report = json.loads((folder / "report.json").read_text())
+    found = {comparison["metric"]: comparison for comparison in report["comparisons"]}["response_latency_p50"]
+    assert [(entry["block"], entry["ratio"] > 1.5) for entry in found["blocks"]] == [(1, True)]
+    assert [(entry["block"], 0.8 < entry["ratio"] < 1.25) for entry in found["aa_blocks"]] == [(2, True)]
+    assert [(outcome["contestant"], outcome["trials"]) for outcome in report["outcomes"]] == [
+        ("pulsar", 1),
+        ("kafka", 1),
+    ]
+    assert [(outcome["contestant"], outcome["trials"]) for outcome in report["aa_outcomes"]] == [("kafka", 2)]
+    assert {trial["trial"]: trial["block_kind"] for trial in report["trials"]}["aa02-1-kafka-l1-steady"] == "A/A"
+    assert "aa02" not in (folder / "data" / "percentiles-steady-l1-response-latency.csv").read_text()
+    assert "1 A/A block of these systems makes no noise band: 6 are needed" in report["answer"]["certainty"]
 
 
 def test_a_folder_that_is_no_report_is_not_replaced(spark: SparkSession, results: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench.load.figures import nearest_rank
-from bench.load.floor import FASTEST_PER_S, MEASURE_S, WARMUP_S, measure_floor
+from bench.load.floor import FASTEST_PER_S, LEAST_PER_S, MEASURE_S, WARMUP_S, measure_floor
 from bench.workload import Workload
 from provisioning.software.client_environment import deploy_client
 from provisioning.software.maven import user_cache
@@ -28,6 +28,11 @@ def test_the_floor_is_measured_on_each_client_host(hosts: dict[str, SshHost], tm
     assert floor.publish_p50_ns < floor.end_to_end_p50_ns
     assert list(tmp_path.iterdir()) == []
     assert client.run(f"find {client.record.root}/load -mindepth 1", check=False).stdout == ""
+
+
+def test_ten_messages_lie_beyond_its_p99() -> None:
+    """Also at the lowest rate at which it is measured: it is printed in every report."""
+    assert LEAST_PER_S * MEASURE_S * 0.01 >= 10
 
 
 @pytest.mark.parametrize(("percent", "expected"), [(50, 5), (99, 10), (100, 10), (1, 1)])

@@ -1,0 +1,238 @@
+"""Claims as data: reads the files of claims, one for each document. Refuses what it doesn't know; it evaluates nothing."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from analysis.claims.figures import KEYS, Figure, Selection, matches
+from analysis.claims.tolerance import Interval, interval, spread
+from analysis.claims.verdict import Reason
+from analysis.errors import AnalysisError
+
+ONE, SMALLEST, LARGEST, ALL = "one", "min", "max", "all"
+_TAKES = (ONE, SMALLEST, LARGEST, ALL)
+_REASONS = {reason.word: reason for reason in Reason}
+_LIMITS = ("above", "below", "at_least", "at_most")
+_RELATIVE = ("", "times", "%")
+
+
+@dataclass(frozen=True)
+class Named:
+    """Rows of the evidence under a name. `take`: the one row there is, the smallest or largest of them, or all as an array."""
+
+    selection: Selection
+    take: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A statement of a claim: a `figure` (Spark SQL) that lies in an `interval`, a condition that `holds`, or neither with its reason.
+
+    `claimed` is what the interval says in words. `names`: the named evidence it needs.
+    """
+
+    what: str
+    figure: str | None = None
+    holds: str | None = None
+    interval: Interval | None = None
+    claimed: str = ""
+    unit: str = ""
+    reason: Reason | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def is_absolute(self) -> bool:
+        """Whether it is about a quantity with a unit, which changes with the scale of a campaign."""
+        return self.unit not in _RELATIVE
+
+    @property
+    def condition(self) -> str | None:
+        """What must be true, in Spark SQL; None for a part that can't be tested."""
+        if self.figure is not None and self.interval is not None:
+            return self.interval.condition(self.figure)
+        return self.holds
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of a document. `note`: what a reader of the verdict should know as well."""
+
+    id: str
+    sentence: str
+    where: str
+    values: Mapping[str, Named]
+    parts: tuple[Part, ...]
+    note: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Which trials of samebox's own campaigns measure what some published rows say. `durability` None: as the row says it."""
+
+    selection: Selection
+    experiment: str
+    workload: str
+    durability: str | None
+
+
+@dataclass(frozen=True)
+class Document:
+    """A published document: its claims, and where samebox repeats its figures."""
+
+    name: str
+    title: str
+    source: str
+    cells: tuple[Cell, ...]
+    claims: tuple[Claim, ...]
+
+    def cell_of(self, figure: Figure) -> Cell | None:
+        """Where samebox repeats that figure: the first cell that fits."""
+        return next((cell for cell in self.cells if matches(figure, cell.selection)), None)
+
+
+def packaged_documents() -> tuple[Document, ...]:
+    """The documents that come with samebox, by name."""
+    folder = files("analysis.claims")
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return tuple(read_document(folder.joinpath(name).read_text(encoding="utf-8"), name) for name in names)
+
+
+def read_document(text: str, file: str) -> Document:
+    """A file of claims. Raises AnalysisError with file, claim and valid choices for what isn't understood."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise AnalysisError(f"{file}: not valid TOML: {error}") from None
+    _refuse_unknown(table, ("title", "source", "cells", "claims"), file)
+    source = _text(table, "source", file)
+    claims = tuple(_claim(entry, source, file) for entry in table.get("claims", []))
+    ids = [claim.id for claim in claims]
+    twice = sorted({each for each in ids if ids.count(each) > 1})
+    if twice:
+        raise AnalysisError(f"{file}: {', '.join(twice)} is there twice.")
+    cells = tuple(_cell(entry, source, file) for entry in table.get("cells", []))
+    return Document(file.removesuffix(".toml"), _text(table, "title", file), source, cells, claims)
+
+
+def _claim(table: Mapping[str, Any], source: str, file: str) -> Claim:
+    where = f"{file}, {table.get('id', 'a claim without id')}"
+    _refuse_unknown(table, ("id", "sentence", "where", "rows", "values", "parts", "note"), where)
+    shared = table.get("rows", {})
+    values = {
+        name: _named({**shared, **own}, source, f"{where}, {name}") for name, own in table.get("values", {}).items()
+    }
+    parts = tuple(_part(entry, tuple(values), where) for entry in table.get("parts", []))
+    if not parts:
+        raise AnalysisError(f"{where}: has no parts.")
+    unused = set(values) - {name for part in parts for name in part.names}
+    if unused:
+        raise AnalysisError(f"{where}: no part needs {', '.join(sorted(unused))}.")
+    return Claim(
+        _text(table, "id", where),
+        _text(table, "sentence", where),
+        _text(table, "where", where),
+        values,
+        parts,
+        table.get("note", ""),
+    )
+
+
+def _named(table: Mapping[str, Any], source: str, where: str) -> Named:
+    take = table.get("take", ONE)
+    if take not in _TAKES:
+        raise AnalysisError(f"{where}: take is {take!r}. Valid choices: {', '.join(_TAKES)}.")
+    return Named(_selection({key: asked for key, asked in table.items() if key != "take"}, source, where), take)
+
+
+def _selection(table: Mapping[str, Any], source: str, where: str) -> Selection:
+    _refuse_unknown(table, KEYS, where)
+    asked = {"source": source, **table}
+    return {column: tuple(map(str, of if isinstance(of, list) else [of])) for column, of in asked.items()}
+
+
+def _part(table: Mapping[str, Any], names: Sequence[str], where: str) -> Part:
+    what = _text(table, "what", where)
+    where = f"{where}, {what!r}"
+    if "reason" in table:
+        _refuse_unknown(table, ("what", "reason"), where)
+        reason = _REASONS.get(table["reason"])
+        if reason is None:
+            raise AnalysisError(f"{where}: unknown reason {table['reason']!r}. Valid choices: {', '.join(_REASONS)}.")
+        return Part(what, reason=reason)
+    if "holds" in table:
+        _refuse_unknown(table, ("what", "holds"), where)
+        holds = _text(table, "holds", where)
+        return Part(what, holds=holds, names=_used(holds, names, where))
+    _refuse_unknown(table, ("what", "figure", "unit", "is", "from", "to", "within", *_LIMITS), where)
+    figure = _text(table, "figure", where)
+    try:
+        stretch, claimed = _stretch(table)
+    except (ValueError, KeyError) as error:
+        raise AnalysisError(f"{where}: {error}.") from None
+    return Part(
+        what,
+        figure=figure,
+        interval=stretch,
+        claimed=claimed,
+        unit=table.get("unit", ""),
+        names=_used(figure, names, where),
+    )
+
+
+def _stretch(table: Mapping[str, Any]) -> tuple[Interval, str]:
+    """The interval that a part asks for, and its words."""
+    limits = [name for name in _LIMITS if name in table]
+    if limits:
+        low = next((name for name in limits if name in ("above", "at_least")), None)
+        high = next((name for name in limits if name in ("below", "at_most")), None)
+        words = "asked: " + " and ".join(f"{name.replace('_', ' ')} {table[name]}" for name in limits)
+        return (
+            Interval(
+                float(table[low]) if low else None,
+                float(table[high]) if high else None,
+                low == "at_least",
+                high == "at_most",
+            ),
+            words,
+        )
+    if "within" not in table or not ("is" in table or {"from", "to"} <= set(table)):
+        raise ValueError(
+            'needs "is", or "from" and "to", each "within" a tolerance, or a limit (' + ", ".join(_LIMITS) + ")"
+        )
+    if "is" in table:
+        return interval(table["is"], table["within"]), f"claimed {table['is']}"
+    return spread(table["from"], table["to"], table["within"]), f"claimed {table['from']} to {table['to']}"
+
+
+def _cell(table: Mapping[str, Any], source: str, file: str) -> Cell:
+    where = f"{file}, cells"
+    _refuse_unknown(table, ("rows", "experiment", "workload", "durability"), where)
+    rows = _selection(table.get("rows", {}), source, where)
+    return Cell(rows, _text(table, "experiment", where), _text(table, "workload", where), table.get("durability"))
+
+
+def _used(expression: str, names: Iterable[str], where: str) -> tuple[str, ...]:
+    """The names in an expression; an expression without any would say nothing of the evidence."""
+    words = set(re.findall(r"\w+", expression))
+    used = tuple(name for name in names if name in words)
+    if not used:
+        raise AnalysisError(f"{where}: {expression!r} needs none of the claim's values.")
+    return used
+
+
+def _text(table: Mapping[str, Any], key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value:
+        raise AnalysisError(f"{where}: {key} is missing or no text.")
+    return value
+
+
+def _refuse_unknown(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    unknown = [key for key in table if key not in known]
+    if unknown:
+        raise AnalysisError(f"{where}: unknown key {unknown[0]!r}. Valid choices: {', '.join(known)}.")

@@ -1,0 +1,91 @@
+"""Published figures: the rows of evidence/*.csv, and how a claim names some of them. It knows no claim and no verdict."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from analysis.errors import AnalysisError
+
+PRINTED_FILE, RAW_FILE = "published.csv", "raw.csv"
+# what a row is known by; the same columns in both files
+KEYS = (
+    *("source", "table", "workload", "system", "local_durability", "replication_durability", "partitions"),
+    *("subscriptions", "message_bytes", "rate_msgs_per_s", "metric", "statistic", "unit"),
+)
+Selection = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row: its columns as they are written, and its value."""
+
+    columns: Mapping[str, str]
+    value: float
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What it is known by."""
+        return tuple(self.columns[name] for name in KEYS)
+
+    @property
+    def unit(self) -> str:
+        return self.columns["unit"]
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as people say it."""
+        of, columns = [], self.columns
+        of.append(
+            f"{columns['table'] if columns['table'].startswith(('fig', 'text', 'disk')) else 'table ' + columns['table']}:"
+        )
+        of.append(columns["system"])
+        if columns["local_durability"]:
+            of.append(f"local {columns['local_durability']}, replication {columns['replication_durability']},")
+        of += [f"{columns[name]} {name}" for name in ("partitions",) if columns[name]]
+        of += [f"{columns['subscriptions']} subscriptions"] if columns["subscriptions"] not in ("", "1") else []
+        if columns["source"].startswith("tallberg"):
+            of.append(f"{columns['message_bytes']} bytes")
+        of.append(f"{columns['metric'].replace('_', ' ')} {columns['statistic']}")
+        return " ".join(of)
+
+
+def read_figures(text: str, file: str) -> tuple[Figure, ...]:
+    """The rows of a CSV text. Raises AnalysisError for a missing column, a value that is no number, or a row that is there twice."""
+    reader = csv.DictReader(text.splitlines())
+    missing = [name for name in (*KEYS, "value") if name not in (reader.fieldnames or ())]
+    if missing:
+        raise AnalysisError(f"{file}: has no column {', '.join(missing)}.")
+    found: dict[tuple[str, ...], Figure] = {}
+    for row in reader:
+        try:
+            figure = Figure(row, float(row["value"]))
+        except ValueError:
+            raise AnalysisError(f"{file}, line {reader.line_num}: value is {row['value']!r}, not a number.") from None
+        if figure.key in found:
+            raise AnalysisError(f"{file}, line {reader.line_num}: {figure.place} is there twice.")
+        found[figure.key] = figure
+    return tuple(found.values())
+
+
+def packaged_figures(name: str) -> tuple[Figure, ...]:
+    """The figures that come with samebox."""
+    text = files("analysis.claims").joinpath("evidence", name).read_text(encoding="utf-8")
+    return read_figures(text, f"analysis/claims/evidence/{name}")
+
+
+def select(figures: Iterable[Figure], selection: Selection) -> list[Figure]:
+    """The figures whose columns have one of the asked values, in the order of the file."""
+    return [figure for figure in figures if matches(figure, selection)]
+
+
+def matches(figure: Figure, selection: Selection) -> bool:
+    """Whether every selected column has one of the asked values."""
+    return all(figure.columns[column] in asked for column, asked in selection.items())
+
+
+def paired_order(figures: Sequence[Figure]) -> list[Figure]:
+    """Figures in the order of everything but the system, so that lists of two systems stand side by side."""
+    return sorted(figures, key=lambda figure: tuple(figure.columns[name] for name in KEYS if name != "system"))

@@ -1,0 +1,102 @@
+"""A campaign's own report as evidence: which of its trials measure what a published figure says. It reads report.json, no records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from analysis.checks import EXCLUDED
+from analysis.claims.claim import Cell, Document
+from analysis.claims.figures import Figure
+from analysis.claims.verdict import Reason
+
+# what an acknowledgement promised, published as (local, replication), by the name of the durability that promises it here
+DURABILITY = {("sync", "sync"): "1", ("async", "sync"): "2", ("sync", "async"): "3", ("async", "async"): "4"}
+_THROUGHPUT = {"publish_throughput": "throughput_achieved", "catch_up_throughput": "drain_rate_peak"}
+_BYTES = {
+    "MiB/s": 2**20,
+    "MB/s": 2**20,
+    "GB/s": 2**30,
+}  # of published data rates; dd's, of powers of ten, aren't among them
+_AA = "A/A"  # blocks that run one system twice say how far equals lie apart
+_PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max")
+
+
+@dataclass(frozen=True)
+class OwnCampaign:
+    """The sound trials of a report and what was measured in them, as evidence for the claims of one document."""
+
+    document: Document
+    trials: Sequence[Mapping[str, Any]]
+    measured: Mapping[tuple[str, str], float]
+
+    @property
+    def blocks(self) -> Sequence[int]:
+        """The campaign's blocks."""
+        return sorted({int(trial["block"]) for trial in self.trials}) or (1,)
+
+    def value(self, figure: Figure, block: int) -> float | Reason:
+        """What the trial of that block measured, in the unit of the published figure."""
+        cell = self.document.cell_of(figure)
+        trials = (
+            []
+            if cell is None
+            else [trial for trial in self.trials if trial["block"] == block and _is_of(trial, cell, figure)]
+        )
+        if not trials:
+            return Reason.NOT_IN_CAMPAIGN
+        metric = _metric(figure)
+        found = [self._measured(trial, metric) for trial in trials] if metric else []
+        values = (
+            [value * _scale(figure, trial) for value, trial in zip(found, trials, strict=True) if value is not None]
+            if found
+            else []
+        )
+        return median(values) if values else Reason.NOT_MEASURED
+
+    def _measured(self, trial: Mapping[str, Any], metric: str) -> float | None:
+        """The metric; where it is measured per subscription, that of the slowest."""
+        values = [
+            value
+            for (name, of), value in self.measured.items()
+            if name == trial["trial"] and of.split("[")[0] == metric
+        ]
+        return max(values, default=None)
+
+
+def own_campaign(report: Mapping[str, Any], document: Document) -> OwnCampaign:
+    """The evidence in the document of a report.json. Trials that aren't sound are left out, as everywhere, and so are A/A blocks."""
+    trials = tuple(
+        trial for trial in report["trials"] if trial["validity"] not in EXCLUDED and trial.get("block_kind") != _AA
+    )
+    measured = {(str(row["trial"]), str(row["metric"])): float(row["value"]) for row in report["summary"]}
+    return OwnCampaign(document, trials, measured)
+
+
+def _is_of(trial: Mapping[str, Any], cell: Cell, figure: Figure) -> bool:
+    columns = figure.columns
+    promised = cell.durability or DURABILITY.get((columns["local_durability"], columns["replication_durability"]))
+    return (trial["experiment"], trial["workload"]["name"], trial["system"], trial["durability"]["name"]) == (
+        *(cell.experiment, cell.workload, columns["system"]),
+        promised,
+    )
+
+
+def _metric(figure: Figure) -> str | None:
+    """The name in docs/metrics.md, None for what samebox doesn't measure: means and minima of latencies."""
+    metric, statistic = figure.columns["metric"], figure.columns["statistic"]
+    if metric in _THROUGHPUT:
+        return _THROUGHPUT[metric]
+    if metric == "catch_up_time":
+        return metric
+    percentile = statistic.removesuffix("-upper-bound")
+    return f"{metric}_{percentile}" if metric.endswith("_latency") and percentile in _PERCENTILES else None
+
+
+def _scale(figure: Figure, trial: Mapping[str, Any]) -> float:
+    """From messages a second to the published unit."""
+    if figure.unit not in _BYTES:
+        return 1.0
+    return int(trial["workload"]["message_bytes"]) / _BYTES[figure.unit]

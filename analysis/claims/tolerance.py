@@ -1,0 +1,87 @@
+"""How far a figure may lie from what a claim says: an interval, from the digits that are printed or from a stated share.
+
+- digits: rounded to as many significant digits as the claim has, the figure reads the same: "3 times" is [2.5, 3.5), "605" is
+  [604.5, 605.5), "1.0" is [0.995, 1.05). Zeros at the end of a whole number are no significant digits: "20 times" is [15, 25).
+  Of a stretch both ends have the finer one's last digit: "5 to 10 ms" is [4.5, 10.5).
+- "15 %" (or another share): at most that far from what is claimed, on either side: for "about", "around", "almost".
+- exactly: the printed value itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+DIGITS, EXACTLY = "digits", "exactly"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Lowest to highest, None = unbounded; `*_included`: whether the bound itself belongs to it."""
+
+    low: float | None = None
+    high: float | None = None
+    low_included: bool = True
+    high_included: bool = True
+
+    def side(self, value: float) -> int:
+        """-1 below it, 0 inside, 1 above."""
+        if self.low is not None and (value < self.low or (value == self.low and not self.low_included)):
+            return -1
+        above = self.high is not None and (value > self.high or (value == self.high and not self.high_included))
+        return int(above)
+
+    def condition(self, figure: str) -> str:
+        """The SQL condition that the expression `figure` lies in it."""
+        parts = []
+        if self.low is not None:
+            parts.append(f"({figure}) {'>=' if self.low_included else '>'} {self.low!r}D")
+        if self.high is not None:
+            parts.append(f"({figure}) {'<=' if self.high_included else '<'} {self.high!r}D")
+        return " AND ".join(parts)
+
+
+def interval(claimed: str, within: str) -> Interval:
+    """The interval around a claimed number, as it is written. Raises ValueError for what isn't a number or a tolerance."""
+    return spread(claimed, claimed, within)
+
+
+def spread(lowest: str, highest: str, within: str) -> Interval:
+    """The interval of a claimed stretch, "2 to 5 times"."""
+    if within == EXACTLY:
+        return Interval(float(_number(lowest)), float(_number(highest)))
+    if within == DIGITS:
+        finer = min(_last_digit(lowest), _last_digit(highest))
+        return Interval(float(_rounding(lowest, finer)[0]), float(_rounding(highest, finer)[1]), high_included=False)
+    share = _share(within)
+    low, high = _number(lowest), _number(highest)
+    return Interval(float(low - abs(low) * share), float(high + abs(high) * share))
+
+
+def _rounding(text: str, last_digit: int) -> tuple[Decimal, Decimal]:
+    """The numbers that are written like this when they are rounded to that power of ten, [from, to)."""
+    value, half = _number(text), Decimal(5).scaleb(last_digit - 1)
+    # 9.6 is rounded to 10 where 10 has one significant digit: below a power of ten a digit is worth a tenth
+    finer_below = value.normalize().as_tuple().digits == (1,) and last_digit == _last_digit(text)
+    return value - (half / 10 if finer_below else half), value + half
+
+
+def _last_digit(text: str) -> int:
+    """The power of ten of the last significant digit: 0 for 3, 1 for 20, -1 for 1.0."""
+    value = _number(text)
+    exponent = (value if "." in text else value.normalize()).as_tuple().exponent
+    assert isinstance(exponent, int)
+    return exponent
+
+
+def _number(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is not a number") from None
+
+
+def _share(within: str) -> Decimal:
+    if not within.endswith(" %"):
+        raise ValueError(f'the tolerance is {within!r}; valid choices: "{DIGITS}", "{EXACTLY}", or a share as "15 %"')
+    return _number(within.removesuffix(" %")) / 100

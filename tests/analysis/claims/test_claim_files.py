@@ -1,0 +1,143 @@
+"""Files of claims and their tolerances: what they mean, and what is refused."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from analysis.claims.claim import packaged_documents, read_document
+from analysis.claims.figures import KEYS, PRINTED_FILE, packaged_figures, read_figures
+from analysis.claims.judge import Printed, weigh
+from analysis.claims.tolerance import Interval, interval, spread
+from analysis.errors import AnalysisError
+
+CAMPAIGNS = Path(__file__).parents[3] / "campaigns"
+FIGURES = packaged_figures(PRINTED_FILE)
+
+
+def claim_text(
+    parts: str, values: str = 'pulsar = { table = "fig-2", system = "pulsar", local_durability = "sync" }'
+) -> str:
+    """A file with one claim."""
+    return f"""
+title = "A document"
+source = "streamnative-2022"
+[[claims]]
+id = "X-C01"
+sentence = "A sentence"
+where = "a place"
+[claims.values]
+{values}
+[[claims.parts]]
+what = "Pulsar's"
+{parts}
+"""
+
+
+@pytest.mark.parametrize(
+    ("claimed", "low", "high"),
+    [
+        ("3", 2.5, 3.5),
+        ("1.5", 1.45, 1.55),
+        ("1.0", 0.995, 1.05),
+        ("605", 604.5, 605.5),
+        ("20", 15, 25),
+        ("160", 155, 165),
+        ("10", 9.5, 15),
+        ("-16", -16.5, -15.5),
+        ("0.5", 0.45, 0.55),
+    ],
+)
+def test_digits_are_met_by_what_is_rounded_to_them(claimed: str, low: float, high: float) -> None:
+    """As many significant digits as are printed; noughts at the end of a whole number are none."""
+    assert interval(claimed, "digits") == Interval(low, high, True, False)
+
+
+def test_a_stretch_is_as_fine_as_its_finer_end() -> None:
+    """Between 5 and 10 ms: 10 has no digit that 5 hasn't."""
+    assert spread("5", "10", "digits") == Interval(4.5, 10.5, True, False)
+    assert spread("2", "5", "exactly") == Interval(2, 5)
+    assert interval("600", "15 %") == Interval(510, 690)
+
+
+@pytest.mark.parametrize(
+    ("parts", "names"),
+    [
+        ('figure = "pulsar"\nis = "580"', "within"),
+        ('figure = "pulsar"\nis = "many"\nwithin = "digits"', "'many' is not a number"),
+        ('figure = "pulsar"\nis = "580"\nwithin = "roughly"', '"digits", "exactly", or a share'),
+        ('figure = "pulsar"\nis = "580"\nwithin = "digits"\ncolour = "red"', "unknown key 'colour'. Valid choices: what, figure"),
+        ('reason = "too-hard"', "Valid choices: no-figure-printed, figure-ambiguous"),
+        ('figure = "1 + 1"\nis = "2"\nwithin = "digits"', "'1 + 1' needs none of the claim's values"),
+        ('reason = "not-measured"', "no part needs pulsar"),
+    ],
+)  # fmt: skip
+def test_what_is_not_understood_is_refused(parts: str, names: str) -> None:
+    """With file, claim and valid choices."""
+    with pytest.raises(AnalysisError, match=r"x\.toml, X-C01") as refused:
+        read_document(claim_text(parts), "x.toml")
+    assert names in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ('pulsar = { tabel = "fig-2" }', "unknown key 'tabel'"),
+        ('pulsar = { table = "fig-2", take = "mean" }', "Valid choices: one, min, max, all"),
+    ],
+)
+def test_a_misspelt_selection_is_refused(values: str, names: str) -> None:
+    """A column that isn't there would select nothing, or everything."""
+    with pytest.raises(AnalysisError) as refused:
+        read_document(claim_text('figure = "pulsar"\nis = "580"\nwithin = "digits"', values), "x.toml")
+    assert names in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "count"),
+    [('pulsar = { table = "fig-2", system = "pulsar" }', 2), ('pulsar = { table = "fig-9" }', 0)],
+)
+def test_a_name_is_exactly_one_row(spark: SparkSession, values: str, count: int) -> None:
+    """Unless a claim says which of several to take."""
+    document = read_document(claim_text('figure = "pulsar"\nis = "580"\nwithin = "digits"', values), "x.toml")
+    with pytest.raises(AnalysisError, match=f"X-C01, pulsar: {count} figures have .*; expected one"):
+        weigh(spark, document.claims, FIGURES, Printed())
+
+
+def test_an_expression_that_spark_refuses_names_its_claim(spark: SparkSession) -> None:
+    """No traceback for a misspelt function."""
+    document = read_document(claim_text('figure = "sqroot(pulsar)"\nis = "24"\nwithin = "digits"'), "x.toml")
+    with pytest.raises(AnalysisError, match="X-C01: Spark refuses an expression"):
+        weigh(spark, document.claims, FIGURES, Printed())
+
+
+def test_an_expression_without_a_value_is_no_verdict(spark: SparkSession) -> None:
+    """Null is neither yes nor no."""
+    document = read_document(claim_text('figure = "ln(pulsar - 600)"\nis = "24"\nwithin = "digits"'), "x.toml")
+    with pytest.raises(AnalysisError, match="has no value"):
+        weigh(spark, document.claims, FIGURES, Printed())
+
+
+def test_figures_that_are_there_twice_are_refused() -> None:
+    """A claim could cite either."""
+    header = ",".join([*KEYS, "value"])
+    row = ",".join(["x", "1", *("" for _ in KEYS[2:]), "5"])
+    with pytest.raises(AnalysisError, match="is there twice"):
+        read_figures(f"{header}\n{row}\n{row}\n", "copy.csv")
+    with pytest.raises(AnalysisError, match=r"copy\.csv, line 2: value is 'five', not a number"):
+        read_figures(f"{header}\n{row[:-1]}five\n", "copy.csv")
+
+
+def test_cells_are_of_experiments_that_the_campaign_files_have() -> None:
+    """A claim is tested on trials of the experiment and workload that its cell names, at a durability that is asked there."""
+    for document in packaged_documents():
+        campaign = tomllib.loads((CAMPAIGNS / f"{document.name}.toml").read_text())
+        experiments = {each["id"]: each for each in campaign["experiments"]}
+        assert document.cells
+        for cell in document.cells:
+            experiment = experiments[cell.experiment]
+            assert cell.workload in [workload["name"] for workload in experiment["workloads"]], cell
+            assert cell.durability is None or cell.durability in map(str, experiment["durability"]), cell
