@@ -46,8 +46,7 @@ class Figure:
             of.append(f"local {columns['local_durability']}, replication {columns['replication_durability']},")
         of += [f"{columns[name]} {name}" for name in ("partitions",) if columns[name]]
         of += [f"{columns['subscriptions']} subscriptions"] if columns["subscriptions"] not in ("", "1") else []
-        if columns["source"].startswith("tallberg"):
-            of.append(f"{columns['message_bytes']} bytes")
+        of += [f"{columns['message_bytes']} bytes"] if columns["message_bytes"] not in ("", "1024") else []
         of.append(f"{columns['metric'].replace('_', ' ')} {columns['statistic']}")
         return " ".join(of)
 
