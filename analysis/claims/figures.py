@@ -37,19 +37,18 @@ class Figure:
     @property
     def place(self) -> str:
         """Where it stands, as people say it."""
-        of, columns = [], self.columns
-        of.append(
-            f"{columns['table'] if columns['table'].startswith(('fig', 'text', 'disk')) else 'table ' + columns['table']}:"
+        columns, table = self.columns, self.columns["table"]
+        promise = f"local {columns['local_durability']}, replication {columns['replication_durability']},"
+        words = (
+            f"{table}:" if table.startswith(("fig", "text", "disk")) else f"table {table}:",
+            columns["system"],
+            promise if columns["local_durability"] else "",
+            f"{columns['partitions']} partitions" if columns["partitions"] else "",
+            f"{columns['subscriptions']} subscriptions" if columns["subscriptions"] not in ("", "1") else "",
+            f"{columns['message_bytes']} bytes" if columns["message_bytes"] not in ("", "1024") else "",
+            f"{columns['metric'].replace('_', ' ')} {columns['statistic']}",
         )
-        of.append(columns["system"])
-        if columns["local_durability"]:
-            of.append(f"local {columns['local_durability']}, replication {columns['replication_durability']},")
-        of += [f"{columns[name]} {name}" for name in ("partitions",) if columns[name]]
-        of += [f"{columns['subscriptions']} subscriptions"] if columns["subscriptions"] not in ("", "1") else []
-        if columns["source"].startswith("tallberg"):
-            of.append(f"{columns['message_bytes']} bytes")
-        of.append(f"{columns['metric'].replace('_', ' ')} {columns['statistic']}")
-        return " ".join(of)
+        return " ".join(filter(None, words))
 
 
 def read_figures(text: str, file: str) -> tuple[Figure, ...]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from itertools import compress
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from analysis.claims.application import printed_verdicts
 from analysis.claims.claim import packaged_documents
-from analysis.claims.figures import KEYS, PRINTED_FILE, RAW_FILE, packaged_figures, select
+from analysis.claims.figures import KEYS, PRINTED_FILE, RAW_FILE, Figure, packaged_figures, select
 from analysis.claims.judge import rows_of
 from analysis.claims.verdict import CONFIRMED, CONTRADICTED, INCONCLUSIVE, VERDICTS, Reason, Verdict
 
+RAW_FILES = Path(__file__).parents[2] / "data" / "omb"
 HOW_MANY = {"SN20": 56, "SN22": 18, "CPRO": 12, "TALL": 23}
 ALL_IDS = [f"{document}-C{number:02}" for document, count in HOW_MANY.items() for number in range(1, count + 1)]
 
@@ -126,3 +129,25 @@ def test_every_cell_is_of_some_figure() -> None:
     for document in packaged_documents():
         for cell in document.cells:
             assert select(figures, cell.selection), (document.name, cell)
+
+
+@pytest.mark.parametrize("figure", packaged_figures(RAW_FILE), ids=lambda figure: figure.place)
+def test_raw_results_follow_from_their_files(figure: Figure) -> None:
+    """Each row of raw.csv is what the file in its note says, of the whole run or by the rule in the note."""
+    file, _, rule = figure.columns["note"].partition(": ")
+    document = json.loads((RAW_FILES / file).read_text())
+    if rule.startswith("mean of publishRate"):
+        rates = document["publishRate"][1:]
+        value = sum(rates) / len(rates) * 1024 / 2**20
+    elif rule.startswith("highest window"):
+        value = max(document["consumeRate"]) * 1024 / 2**30
+    else:
+        side = {"publish_latency": "PublishLatency", "end_to_end_latency": "EndToEndLatency"}[figure.columns["metric"]]
+        statistic = figure.columns["statistic"]
+        if statistic == "p90":
+            quantiles = document[f"aggregated{side}Quantiles"]
+            value = quantiles[min(quantiles, key=lambda quantile: abs(float(quantile) - 90))]
+        else:
+            field = {"mean": "Avg", "p50": "50pct", "p99": "99pct", "p99.9": "999pct"}[statistic]
+            value = document[f"aggregated{side}{field}"]
+    assert figure.value == pytest.approx(value, rel=1e-3)
