@@ -84,7 +84,7 @@ def vetted_write_per_s(vetted: Mapping[str, Any] | None) -> float | None:
     by_device = {
         verdict["device"]: float(verdict["measured"])
         for verdict in (vetted or {}).get("verdicts") or []
-        if verdict["metric"] == _VETTED_METRIC and verdict["measured"] is not None
+        if verdict.get("metric") == _VETTED_METRIC and verdict.get("measured") is not None
     }
     return sum(by_device.values()) if by_device else None
 

@@ -54,7 +54,7 @@ def readings(vetting: Mapping[str, Mapping[str, Any]]) -> list[Reading]:
     for host, document in vetting.items():
         by_device: dict[str, dict[str, tuple[float, list[str]]]] = {}
         for verdict in document.get("verdicts") or []:
-            metric, measured = verdict["metric"], verdict["measured"]
+            metric, measured = verdict.get("metric"), verdict.get("measured")
             if metric in _PANELS and measured is not None:
                 _, verdicts = by_device.setdefault(str(verdict["device"]), {}).setdefault(metric, (float(measured), []))
                 verdicts.append(str(verdict["verdict"]))
