@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from bench.progress import Step
 from bench.results import Results
 
 _STEP = Step("claims", 20.0)
+_PIPE_COLUMNS = 160
 _STYLES = {"confirmed": "green", "contradicted": "red", "inconclusive": "yellow"}
 Verdict = Mapping[str, Any]
 
@@ -74,7 +76,7 @@ def claims(
         ran = set(found["evidence"]["experiments"])
         touched = [each for each in chosen if ran & set(each["experiments"])]
         chosen, others = touched, len(chosen) - len(touched)
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_COLUMNS)
     if verbose or ids:
         for each in chosen:
             _print_whole(console, each)
