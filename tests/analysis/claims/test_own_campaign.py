@@ -156,7 +156,9 @@ def test_the_pages_chapter_has_the_claims_of_what_ran(spark: SparkSession) -> No
     assert not {"SN20-C02", "SN20-C27", "SN22-C01"} & {row.own.id for row in rows}
     template = files("analysis").joinpath("templates", "claims.html.j2").read_text(encoding="utf-8")
     environment = Environment(loader=DictLoader({"claims": template}), autoescape=True, undefined=StrictUndefined)
-    page = environment.get_template("claims").render(claims=rows, manifest=document["manifest"])
+    page = environment.get_template("claims").render(
+        report={"claims": [row.to_json() for row in rows]}, manifest=document["manifest"]
+    )
     assert "Kafka&#39;s p99 publish is 3 × Pulsar&#39;s" in page
     assert '<span class="verdict confirmed">confirmed</span><br>As claimed' in page
-    assert environment.get_template("claims").render(claims=[], manifest=document["manifest"]).strip() == ""
+    assert environment.get_template("claims").render(report={"claims": []}, manifest=document["manifest"]).strip() == ""
