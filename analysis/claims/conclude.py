@@ -140,8 +140,13 @@ def _values(part: Part, weighed: Weighed, evidence: Evidence) -> dict[str, float
 
 
 def _shown_part(part: Part, known: Sequence[Found], values: Mapping[str, float]) -> str:
-    digits = 4 if part.interval is None or part.interval.low != part.interval.high else 8
-    figures = [number(each.figure, digits) for each in known if each.figure is not None]
+    asked = part.interval.low if part.interval is not None and part.interval.low == part.interval.high else None
+    # what must be equal to the last digit is shown to the last digit, unless it is plainly not
+    figures = [
+        number(each.figure, 4 if asked is None or not math.isclose(each.figure, asked, rel_tol=1e-3) else 8)
+        for each in known
+        if each.figure is not None
+    ]
     if figures:
         unit = f" {part.unit}" if part.unit else ""
         return f"{part.what}: {', '.join(figures)}{unit}, {part.claimed}{_stretch(part)}"
