@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.errors import AnalysisError
-from analysis.schema import DRAIN, MEASURE, SCHEMA_VERSION
+from analysis.schema import DRAIN, MEASURE, require_known_schema
 from analysis.storage import Storage
 
 NANOSECONDS = 1_000_000_000
@@ -146,9 +145,5 @@ def read_campaign(storage: Storage, results: str) -> Campaign:
 
 def _known(storage: Storage, uri: str) -> dict[str, Any]:
     document = storage.read_json(uri)
-    if document.get("schema") != SCHEMA_VERSION:
-        raise AnalysisError(
-            f"{uri}: schema is {document.get('schema')!r}, this version reads schema {SCHEMA_VERSION}.",
-            next_step="Analyse it with the samebox version that wrote it.",
-        )
+    require_known_schema(document, uri, next_step="Analyse it with the samebox version that wrote it.")
     return document

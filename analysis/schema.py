@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pyspark.sql import types as T
+
+from analysis.errors import AnalysisError
 
 SCHEMA_VERSION = 1
 PARQUET_SCHEMA_KEY = "samebox.schema"
@@ -10,6 +15,16 @@ WARMUP = "warmup"
 MEASURE = "measure"
 # the phases of a trial with a backlog, beside the warm-up
 BUILD, DRAIN, TAIL = "build", "drain", "tail"
+
+
+def require_known_schema(document: Mapping[str, Any], where: str, *, next_step: str) -> None:
+    """Raises AnalysisError unless a JSON document's own version is the one this version reads."""
+    if document.get("schema") != SCHEMA_VERSION:
+        raise AnalysisError(
+            f"{where}: schema is {document.get('schema')!r}, this version reads schema {SCHEMA_VERSION}.",
+            next_step=next_step,
+        )
+
 
 PRODUCED = T.StructType(
     [

@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from bench.report import job_file, submit_job
+from bench.report import job_file, require_report, submit_job
 from bench.results import Results
-from provisioning.errors import InvalidInput, SameboxError
+from provisioning.errors import InvalidInput
 
 
 def known_claims(checkout: Path) -> dict[str, tuple[str, ...]]:
@@ -37,8 +37,7 @@ def judge_claims(
     """The document of verdicts: by what is printed, or by the report of `results`. Raises SameboxError if the job failed."""
     if results is not None:
         results.manifest()  # refuses a folder that isn't a campaign's
-        if not results.checks_file.is_file():
-            raise SameboxError(f"{results.root} has no report yet.", next_step=f"Type `samebox report {results.root}`.")
+        require_report(results)
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="claims-", dir=scratch) as folder:
         verdicts = Path(folder) / "verdicts.json"

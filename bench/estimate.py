@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.load.search import SHORT_STEP_S, step_of, warmup_of
+from bench.load.search import has_short_steps, step_of, warmup_of
 from bench.workload import Workload
 
 # A search that begins at a quarter of what it finds: four runs until the brokers are warm, two doublings, one that fails, a few
@@ -45,7 +45,7 @@ def messages_kept(workload: Workload) -> float:
 
 
 def _search_steps(workload: Workload) -> int:
-    return SEARCH_SHORT_STEPS if step_of(workload).measure_s < SHORT_STEP_S else SEARCH_STEPS
+    return SEARCH_SHORT_STEPS if has_short_steps(workload) else SEARCH_STEPS
 
 
 def _rate_per_s(workload: Workload, search_factor: int) -> int:

@@ -97,10 +97,15 @@ def submit_job(
         _run(command, environment, on_line, what)
 
 
-def read_verdicts(results: Results) -> Verdicts:
-    """What report/checks.json says. Raises SameboxError if there is no report yet."""
+def require_report(results: Results) -> None:
+    """Raises SameboxError if there is no report yet."""
     if not results.checks_file.is_file():
         raise SameboxError(f"{results.root} has no report yet.", next_step=f"Type `samebox report {results.root}`.")
+
+
+def read_verdicts(results: Results) -> Verdicts:
+    """What report/checks.json says. Raises SameboxError if there is no report yet."""
+    require_report(results)
     checks = json.loads(results.checks_file.read_text())
     validity = [entry for entry in checks if entry["axis"] == "validity"]
     return Verdicts(

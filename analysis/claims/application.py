@@ -19,8 +19,7 @@ from analysis.claims.figures import PRINTED_FILE, RAW_FILE, Figure, packaged_fig
 from analysis.claims.judge import Printed, Substituted, weigh
 from analysis.claims.own_campaign import own_campaign
 from analysis.claims.verdict import VERDICTS, Verdict
-from analysis.errors import AnalysisError
-from analysis.schema import SCHEMA_VERSION
+from analysis.schema import SCHEMA_VERSION, require_known_schema
 from analysis.storage import Storage
 from analysis.task import Progress, run_task
 
@@ -49,11 +48,8 @@ def claims_document(spark: SparkSession, *, results: str | None) -> dict[str, An
     report = None
     if results is not None:
         report = Storage(spark).read_json(f"{results.rstrip('/')}/report/report.json")
-        if report.get("schema") != SCHEMA_VERSION:
-            raise AnalysisError(
-                f"{results}/report/report.json: schema is {report.get('schema')!r}, this version reads schema {SCHEMA_VERSION}.",
-                next_step=f"Make the report anew: samebox report {results}",
-            )
+        next_step = f"Make the report anew: samebox report {results}"
+        require_known_schema(report, f"{results}/report/report.json", next_step=next_step)
         verdicts = campaign_verdicts(spark, documents, figures, report)
     else:
         verdicts = printed_verdicts(spark, documents, figures)

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from analysis.errors import AnalysisError
-from analysis.schema import SCHEMA_VERSION
+from analysis.schema import require_known_schema
 from analysis.two_campaigns.conditions import GROUPS, Difference, conditions, differences
 from analysis.two_campaigns.figures import Figure, figures
 
@@ -82,11 +82,8 @@ def _documents(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
                 )
             raise AnalysisError(f"{folder} has no report yet.", next_step=f"samebox report {folder}")
         document = json.loads(file.read_text(encoding="utf-8"))
-        if document.get("schema") != SCHEMA_VERSION:
-            raise AnalysisError(
-                f"{file}: schema is {document.get('schema')!r}, this version reads schema {SCHEMA_VERSION}.",
-                next_step="Make the report with the samebox version that ran the campaign, and compare with that one.",
-            )
+        next_step = "Make the report with the samebox version that ran the campaign, and compare with that one."
+        require_known_schema(document, str(file), next_step=next_step)
         found.append(document)
     return found[0], found[1]
 

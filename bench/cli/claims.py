@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,12 +16,11 @@ from rich.text import Text
 from bench.checkout import CHECKOUT, SCRATCH
 from bench.claims import judge_claims, known_claims, require_known
 from bench.cli.campaign import master_option, reporter_of
-from bench.cli.options import json_option, plain_option, shown
+from bench.cli.options import json_option, plain_option, shown, table_console
 from bench.progress import Step
 from bench.results import Results
 
 _STEP = Step("claims", 20.0)
-_PIPE_COLUMNS = 160
 _STYLES = {"confirmed": "green", "contradicted": "red", "inconclusive": "yellow"}
 Verdict = Mapping[str, Any]
 
@@ -76,7 +74,7 @@ def claims(
         ran = set(found["evidence"]["experiments"])
         touched = [each for each in chosen if ran & set(each["experiments"])]
         chosen, others = touched, len(chosen) - len(touched)
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_COLUMNS)
+    console = table_console()
     if verbose or ids:
         for each in chosen:
             _print_whole(console, each)

@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from bench.checkout import CHECKOUT
-from bench.cli.options import json_option
+from bench.cli.options import json_option, table_console
 from provisioning.errors import SameboxError
-
-_COLUMNS_OF_A_FILE = 160
 
 
 @click.command()
@@ -41,8 +38,7 @@ def compare(first: Path, second: Path, despite: tuple[str, ...], as_json: bool) 
         return 0
     for each in document["differences"]:
         click.echo(f"differs  {each['group']}: {each['condition']}: {each['first'] or '-'} / {each['second'] or '-'}")
-    width = None if sys.stdout.isatty() else _COLUMNS_OF_A_FILE
-    Console(highlight=False, width=width).print(_table(document["figures"]))
+    table_console().print(_table(document["figures"]))
     click.echo(
         "Medians over the sound trials. The two campaigns share no block, so time and whatever else changed between them is in each "
         "ratio, and there is no interval: a ratio whose ranges overlap shows no difference."
@@ -68,10 +64,8 @@ def _refusal(said: str) -> SameboxError:
 
 def _table(figures: list[dict[str, Any]]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=True)
-    for column, justify in (("workload", "left"), ("level", "left"), ("system", "left"), ("metric", "left")):
-        table.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for column in ("first", "second", "unit", "ratio", "ranges"):
-        table.add_column(column, justify="left" if column in ("unit", "ranges") else "right", no_wrap=True)
+    for column in ("workload", "level", "system", "metric", "first", "second", "unit", "ratio", "ranges"):
+        table.add_column(column, justify="right" if column in ("first", "second", "ratio") else "left", no_wrap=True)
     for each in figures:
         table.add_row(
             *(each["workload"], each["durability"], each["system"], each["metric"].replace("_", " ")),

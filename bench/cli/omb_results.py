@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from bench.checkout import CHECKOUT, RESULTS, SCRATCH
 from bench.cli.campaign import master_option, reporter_of, results_argument
-from bench.cli.options import console, json_option, plain_option, shown
+from bench.cli.options import console, json_option, plain_option, shown, table_console
 from bench.omb.results import Import, export_results, import_results, result_files, trials_to_export
 from bench.progress import Step
 from bench.results import Results
@@ -85,7 +83,7 @@ def _print_import(done: Import) -> None:
         )
     for file in done.document["files"]:
         table.add_row(*_cells(file, done.values[file["trial"]]))
-    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPE_COLUMNS).print(table)
+    table_console(_PIPE_COLUMNS).print(table)
     click.echo("Latencies in ms. The first window counts in no rate: counters aren't reset after the warm-up.")
     for copy in done.document["copies"]:
         click.echo(f"counted once: {copy['file']} has the same bytes as {copy['of']}")

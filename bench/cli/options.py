@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,11 @@ from provisioning.testbed import Testbed
 F = TypeVar("F", bound=Callable[..., Any])
 
 console = Console(stderr=True, highlight=False)
+
+
+def table_console(columns_of_a_file: int = 160) -> Console:
+    """For tables on standard output: as wide as the terminal, and in a file or a pipe so wide that nothing is cut off."""
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else columns_of_a_file)
 
 
 def plain_option(command: F) -> F:

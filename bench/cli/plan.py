@@ -5,12 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from bench.campaign import Campaign, EmptyCell, TrialSpec, empty_cells
@@ -19,7 +17,7 @@ from bench.choice import Choice
 from bench.cli.campaign import VETTING_STEP
 from bench.cli.money import cost_of, dollars
 from bench.cli.omb import Chosen, campaign_or_omb
-from bench.cli.options import choice_options, json_option
+from bench.cli.options import choice_options, json_option, table_console
 from bench.cross_check import LeftOut, left_out
 from bench.progress import clock_text
 from bench.runner import Prepared, prepare, report_step, steps_to_run
@@ -27,7 +25,6 @@ from bench.space import USABLE_SHARE, gibibytes, largest_need, need_of
 from bench.trial import steps_of
 from bench.workload import Workload
 
-_COLUMNS_OF_A_FILE = 160
 FEWEST_BLOCKS = 6  # of an interval, and so of a noise band; analysis' own number
 
 
@@ -46,8 +43,7 @@ def plan(chosen: Chosen, choice: Choice, stack: str | None, as_json: bool) -> in
     if as_json:
         click.echo(json.dumps(document, indent=1))
         return 0
-    width = None if sys.stdout.isatty() else _COLUMNS_OF_A_FILE
-    Console(highlight=False, width=width).print(_table(prepared.trials))
+    table_console().print(_table(prepared.trials))
     for line in _lines(prepared, document):
         click.echo(line)
     return 0

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Collection
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from bench.checkout import CHECKOUT
-from bench.cli.options import console, json_option, stack_of
+from bench.cli.options import console, json_option, stack_of, table_console
 from provisioning.aws.shape import read_stack_config, stack_file, stacks
 from provisioning.aws.stack import project_directory
 from provisioning.aws.sweep import Found, Sweep
@@ -96,7 +94,7 @@ def _print_found(found: Found, known: Collection[str] | None, campaign: str | No
                 cells.append("knows it" if each.id in known else "doesn't know it")
             table.add_row(*cells, "kept" if each.kept else each.detail)
         # ids must come out whole in a pipe, too
-        Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS).print(table)
+        table_console(PIPE_COLUMNS).print(table)
     for refusal in found.refused:
         console.print(f"not known: {refusal}", markup=False, soft_wrap=True)
     kept = len(found.leftovers) - len(found.left)

@@ -127,7 +127,7 @@ def find_highest(
     try:
         begin_per_s = max(workload.producers, min(workload.planned_rate_per_s, workload.rate_per_s))
         warm_up(begin_per_s)
-        narrow = NARROW_OF_SHORT_STEPS if step_of(workload).measure_s < SHORT_STEP_S else NARROW
+        narrow = NARROW_OF_SHORT_STEPS if has_short_steps(workload) else NARROW
         rate_per_s = bracket(sustains, begin_per_s, workload.producers, workload.rate_per_s, narrow=narrow)
         return _confirmed(rate_per_s or workload.producers, workload.producers, attempt, discard, attempts)
     except _Aborted as aborted:
@@ -188,6 +188,11 @@ def step_of(workload: Workload) -> Workload:
     """The workload for as long as a step lasts."""
     measure_s = min(max(workload.measure_s / STEP_SHARE, SHORTEST_STEP_S), LONGEST_STEP_S)
     return dataclasses.replace(workload, warmup_s=STEP_WARMUP_S, measure_s=measure_s)
+
+
+def has_short_steps(workload: Workload) -> bool:
+    """Whether steps are too short to tell near rates apart."""
+    return step_of(workload).measure_s < SHORT_STEP_S
 
 
 def warmup_of(workload: Workload) -> Workload:
