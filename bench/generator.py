@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from bench.campaign import TrialSpec
 from bench.load.abort import Abort
-from bench.load.driver import RECORDS, LoadResult, LoadSpec, limits_for, run_load
+from bench.load.driver import RECORDS, Crew, LoadResult, LoadSpec, limits_for
 from bench.load.search import find_highest
 from bench.native.load import NativeTools
 from bench.systems import SYSTEMS
@@ -72,20 +72,18 @@ class Workers:
         )
         observations: dict[str, Any] = {}
 
-        def run(one: LoadSpec) -> LoadResult:
-            return run_load(one, self.hosts, self.pythons, on_progress=on_progress, watch=watch)
-
         def discard(_step: LoadResult) -> None:
             on_all("clearing a step's records", self.hosts, clear_records)
 
         def count_before() -> None:
             observations["messages_stored_before"] = stored()
 
-        if load.workload.pacing == "search":
-            found = find_highest(load, run, discard, on_progress, count_before)
-            result, observations["search"] = found.load, found.to_json()
-        else:
-            result = run(load)
+        with Crew(self.hosts, self.pythons, on_progress, watch) as crew:
+            if load.workload.pacing == "search":
+                found = find_highest(load, crew.run, discard, on_progress, count_before)
+                result, observations["search"] = found.load, found.to_json()
+            else:
+                result = crew.run(load)
         if result.caught_up is not None:
             observations["caught_up"] = result.caught_up
         return dataclasses.replace(result, observations=observations)

@@ -58,6 +58,7 @@ class FakeBroker:
         self.stored: dict[str, int] = dict.fromkeys(topics, 0)
         self.subscriptions: dict[tuple[str, str], deque[tuple[int, bytes]]] = defaultdict(deque)  # by topic and name
         self.pending: deque[tuple[float, FakeProducer, int, bytes]] = deque()
+        self.connections = 0
         self._first_s: float | None = None
         self._ended = False
         self._thread = threading.Thread(target=self._serve, name="fake-broker", daemon=True)
@@ -81,6 +82,10 @@ class FakeBroker:
         if behaviour.buffer is not None and len(self.pending) >= behaviour.buffer:
             raise Backpressure("BUFFER_FULL")
         self.pending.append((now + behaviour.ack_delay_s, producer, sequence, payload))
+
+    def owes(self, producer: FakeProducer) -> bool:
+        """Whether it has still to answer a message of that producer's, or has chosen not to."""
+        return self.behaviour.silent_from is not None or any(each is producer for _, each, _, _ in list(self.pending))
 
     def _serve(self) -> None:
         while not self._ended:
@@ -123,6 +128,8 @@ class FakeProducer:
         self._closed = False
 
     def send(self, sequence: int, payload: bytes) -> None:
+        if sequence == 0 and not self._broker.owes(self):
+            self._last = -1  # another count of messages begins
         if self._closed or len(payload) != self._message_bytes or sequence != self._last + 1:
             raise Misuse(f"sequence {sequence} of {len(payload)} bytes after {self._last}, closed: {self._closed}")
         try:
@@ -189,4 +196,5 @@ def _broker(spec: ClientSpec) -> FakeBroker:
         raise ClientError("NO_BROKER", spec.service_url)
     if spec.topic not in broker.stored:
         raise ClientError("NO_TOPIC", spec.topic)
+    broker.connections += 1
     return broker

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.load.message import HEADER_BYTES, of_run, read_headers
+from bench.load.message import HEADER_BYTES, MARK_BYTES, run_mark
 from bench.records import WrittenFile, consumed_table, write_records
 from bench.schedule import CHUNK_MESSAGES, Phase
 
@@ -34,7 +34,7 @@ class ConsumedBook:
         self.last_received_ns = 0
         self._consumer = consumer
         self._subscription = subscription
-        self._run = run
+        self._mark = run_mark(run)
         self._anchor_ns = anchor_ns
         self._directory = directory
         self._on_file = on_file
@@ -49,9 +49,9 @@ class ConsumedBook:
 
     def note(self, messages: Sequence[tuple[int, bytes]], now: int) -> None:
         """Notes messages that were handed over together at `now` (monotonic)."""
-        batch = self._batch
+        batch, mark = self._batch, self._mark
         for partition, payload in messages:
-            if len(payload) < HEADER_BYTES:
+            if payload[:MARK_BYTES] != mark:
                 self.foreign += 1
                 continue
             batch.headers += payload[:HEADER_BYTES]
@@ -71,18 +71,14 @@ class ConsumedBook:
 
     def write(self, batch: Batch) -> None:
         """Writes a batch as the next file. Raises OSError."""
-        ours = of_run(read_headers(batch.headers), self._run)
-        if not ours.all():
-            self.foreign += int((~ours).sum())
-            batch.headers = bytearray(read_headers(batch.headers)[ours].tobytes())
-        if not ours.any():
+        if not batch.received:
             return
         table = consumed_table(
             self._consumer,
             self._subscription,
             batch.headers,
-            np.frombuffer(batch.partition, np.int32)[ours] + np.int32(self._first_partition),
-            np.frombuffer(batch.received, np.int64)[ours] + self._anchor_ns,
+            np.frombuffer(batch.partition, np.int32) + np.int32(self._first_partition),
+            np.frombuffer(batch.received, np.int64) + self._anchor_ns,
             self._phases(),
         )
         name = f"consumed/consumer-{self._consumer:04d}-{self._files:08d}.parquet"

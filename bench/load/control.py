@@ -1,12 +1,11 @@
-"""What a worker has been told so far: start, stop, abort. Filled by whoever reads its input, read by its loops."""
+"""What a worker has been told of its job so far: start, stop, abort. Filled by whoever reads its input, read by its loops."""
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -68,14 +67,3 @@ class Control:
             self.stop()
         else:
             self.abort(f"an unknown order: {dict(order)}")
-
-    def follow(self, lines: Iterable[str]) -> None:
-        """Takes orders line by line until they end; the end means that whoever gave them is gone."""
-        for line in lines:
-            try:
-                order = json.loads(line)
-            except ValueError:
-                self.abort(f"not an order: {line[:200]!r}")
-                return
-            self.obey(order)
-        self.abort("the orders have ended: whoever gave them is gone")

@@ -1,4 +1,4 @@
-"""The workers of one run as the operator sees them: started on their hosts, listened to, told, ended. It decides nothing."""
+"""The workers as the operator sees them: started on their hosts, given jobs, listened to, told, ended. It decides nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, Queue
 from typing import Any, Literal
@@ -31,7 +32,7 @@ class RecordFile:
 
 @dataclass
 class Worker:
-    """One worker and the latest that is known of it. Changed by `Fleet.next` only, on the operator's main thread."""
+    """One worker and the latest that is known of its job. Changed by `Fleet` only, on the operator's main thread."""
 
     job: Job
     host: Host
@@ -43,7 +44,6 @@ class Worker:
     ready_offset_ns: int = 0  # its clock less our monotonic clock, at its ready
     heard_s: float = field(default_factory=time.monotonic)
     files: list[RecordFile] = field(default_factory=list)
-    exit_status: int | None = None
 
     @property
     def over(self) -> bool:
@@ -69,6 +69,13 @@ class Fleet:
         self.workers.append(worker)
         process.send_line(job.to_line())
         threading.Thread(target=self._listen, args=(worker,), name=f"listen-{job.worker}", daemon=True).start()
+
+    def give(self, jobs: Sequence[Job]) -> None:
+        """Gives each worker another job; only when all are done with theirs. Raises HostError."""
+        for worker, job in zip(self.workers, jobs, strict=True):
+            worker.job, worker.state, worker.latest, worker.files = job, "starting", {}, []
+            worker.heard_s = time.monotonic()
+            worker.process.send_line(job.to_line())
 
     def of_role(self, role: str) -> list[Worker]:
         """Producers or consumers, in the order of their index."""
@@ -100,14 +107,14 @@ class Fleet:
         return worker
 
     def close(self) -> None:
-        """Ends every process; bounded in time, never raises. Fills in the exit statuses that come."""
+        """Ends every process, in its own time if it is done; bounded, never raises."""
 
         def end(worker: Worker) -> None:
             if worker.state in ("done", "failed"):
-                try:
-                    worker.exit_status = worker.process.wait(timeout_s=_EXIT_TIMEOUT_S).exit_status
-                except HostError:
-                    worker.exit_status = None
+                with suppress(HostError):
+                    if worker.state == "done":
+                        worker.process.send_line(json.dumps({"leave": True}))
+                    worker.process.wait(timeout_s=_EXIT_TIMEOUT_S)
             worker.process.close()
 
         threads = [threading.Thread(target=end, args=(worker,), daemon=True) for worker in self.workers]
@@ -151,7 +158,6 @@ class Fleet:
             return "its output ended, but not the process"
         except HostError as error:
             return str(error)
-        worker.exit_status = completed.exit_status
         tail = completed.stderr.strip()[-_EVIDENCE_CHARACTERS:]
         how = "was ended by a signal" if completed.exit_status < 0 else f"ended with status {completed.exit_status}"
         return f"it {how} in the middle of its work. {tail}".rstrip()

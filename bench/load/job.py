@@ -2,8 +2,9 @@
 
 To the worker: the job; then {"start_ns": ...} (epoch, the start barrier); where a backlog is read, {"drained_ns": ...,
 "end_ns": ...} (both still to come: from when on it counts as read, and when the load ends); then {"stop": true} (consumers:
-all has arrived) or {"abort": "reason"}. The end of its input means abort. From the worker, one JSON object a line, `event`
-first: `ready`, `progress` (twice a second), `file` (a record file is whole), `done`, or `failed`.
+all has arrived) or {"abort": "reason"}. After its `done`, another job, or {"leave": true}. The end of its input means abort.
+From the worker, one JSON object a line, `event` first: `ready`, `progress` (twice a second), `file` (a record file is whole),
+`done`, or `failed`.
 """
 
 from __future__ import annotations

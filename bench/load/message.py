@@ -1,6 +1,6 @@
 """The message: a fixed header that names it, then seeded random bytes. Makes and reads messages, knows no client.
 
-Header, little endian, 32 bytes: magic, layout version, producer, run, sequence, intended time. `run` tells this trial's
+Header, little endian, 32 bytes: magic, layout version, run, producer, sequence, intended time. `run` tells this load's
 messages from any other's, so that a leftover of an earlier run can never count as received.
 """
 
@@ -13,16 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAGIC = b"sbx1"
-LAYOUT_VERSION = 1
-_HEADER = struct.Struct("<4sHHiIqq")
+LAYOUT_VERSION = 2
+_HEADER = struct.Struct("<4sHHIiqq")
 HEADER_BYTES = _HEADER.size
+_OF_RUN = struct.Struct("<4sHHI")
+MARK_BYTES = _OF_RUN.size  # the beginning of the header that is the same in all messages of a run
 HEADER_FIELDS = np.dtype(
     [
         ("magic", "S4"),
         ("version", "<u2"),
         ("reserved", "<u2"),
-        ("producer", "<i4"),
         ("run", "<u4"),
+        ("producer", "<i4"),
         ("sequence", "<i8"),
         ("intended_ns", "<i8"),
     ]
@@ -53,19 +55,16 @@ def message_maker(
     size, pack = len(own), _HEADER.pack
 
     def make(sequence: int, intended_ns: int) -> bytes:
-        return pack(MAGIC, LAYOUT_VERSION, 0, producer, run, sequence, intended_ns) + own[sequence % size]
+        return pack(MAGIC, LAYOUT_VERSION, 0, run, producer, sequence, intended_ns) + own[sequence % size]
 
     return make
+
+
+def run_mark(run: int) -> bytes:
+    """The first MARK_BYTES of every message of a run, and of no other's."""
+    return _OF_RUN.pack(MAGIC, LAYOUT_VERSION, 0, run)
 
 
 def read_headers(headers: bytes | bytearray) -> NDArray[np.void]:
     """Headers, one after another, as an array with one field per header field."""
     return np.frombuffer(headers, dtype=HEADER_FIELDS)
-
-
-def of_run(headers: NDArray[np.void], run: int) -> NDArray[np.bool_]:
-    """Which headers are ours and of this run."""
-    ours: NDArray[np.bool_] = (
-        (headers["magic"] == MAGIC) & (headers["version"] == LAYOUT_VERSION) & (headers["run"] == run)
-    )
-    return ours

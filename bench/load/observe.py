@@ -25,7 +25,6 @@ def worker_observations(fleet: Fleet) -> tuple[Mapping[str, Any], ...]:
             "repeated": worker.latest.get("repeated"),
             "held_back_s": worker.latest.get("held_back_s"),
             "foreign": worker.latest.get("foreign"),
-            "exit_status": worker.exit_status,
         }
         for worker in fleet.workers
     )

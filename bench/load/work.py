@@ -1,9 +1,10 @@
 """One worker's work from job to last file, whatever process or thread it runs in. Talks through `emit`, listens to a Control.
 
-1. connect; a producer with a probe topic gets one message acknowledged there     -> ready
+1. connect, unless it is; a producer with a probe topic gets one message acknowledged there -> ready
 2. wait for the start instant
 3. send or receive, a progress event twice a second                              -> progress, file
-4. write what is left, disconnect                                                 -> done (or failed, at any step)
+4. write what is left                                                             -> done (or failed, at any step)
+5. disconnect, unless all was answered: then the next job may go on with the connection
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import importlib
 import resource
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -23,13 +26,13 @@ from typing import Any, cast
 from bench.clients.client import ClientError, ClientModule
 from bench.load.clock import Clock, anchored_clock
 from bench.load.closed_loop import SMALL_WINDOW, ClosedLoop
+from bench.load.connection import Connection
 from bench.load.consumed import Batch, ConsumedBook
 from bench.load.consumer import receive_until_started, receive_until_told, release_at
 from bench.load.control import Control
 from bench.load.handover import Handover
 from bench.load.job import Cause, Job
 from bench.load.message import message_maker
-from bench.load.probe import probe
 from bench.load.produced import ProducedBook
 from bench.load.producer import Chunks, SendingLoop, chunks_of
 from bench.records import WrittenFile
@@ -40,16 +43,19 @@ PROGRESS_EVERY_S = 0.5
 # Beyond schedule and drain, for a consumer whose operator has vanished without closing the connection.
 _FORGOTTEN_AFTER_NS = 120 * SECOND_NS
 _KIBIBYTE = 1024
+_PEAK = "5"  # to /proc/self/clear_refs: begin again with the peak of memory (proc(5))
 
 
-def work(job: Job, control: Control, emit: Emit, *, heartbeat: Callable[[], None] = lambda: None) -> bool:
+def work(
+    job: Job, control: Control, connection: Connection, emit: Emit, *, heartbeat: Callable[[], None] = lambda: None
+) -> bool:
     """Does the job; False when it failed, which has been emitted then. `heartbeat` is called while it is alive."""
     try:
         module = cast(ClientModule, importlib.import_module(job.client.module))
         if job.role == "producer":
-            _produce(job, module, control, emit, heartbeat)
+            _produce(job, module, control, connection, emit, heartbeat)
         else:
-            _consume(job, module, control, emit, heartbeat)
+            _consume(job, module, control, connection, emit, heartbeat)
         return True
     except Exception as error:
         emit("failed", {"cause": _cause(error), "error": f"{type(error).__name__}: {error}"})
@@ -62,7 +68,9 @@ def _cause(error: Exception) -> Cause:
     return "disk-full" if isinstance(error, OSError) and error.errno == errno.ENOSPC else "worker"
 
 
-def _produce(job: Job, module: ClientModule, control: Control, emit: Emit, heartbeat: Callable[[], None]) -> None:
+def _produce(
+    job: Job, module: ClientModule, control: Control, connection: Connection, emit: Emit, heartbeat: Callable[[], None]
+) -> None:
     clock = anchored_clock()
     answered = threading.Event() if job.closed_loop and job.client.in_flight <= SMALL_WINDOW else None
     book = ProducedBook(
@@ -77,12 +85,11 @@ def _produce(job: Job, module: ClientModule, control: Control, emit: Emit, heart
         run=job.run,
         pool=job.payload_pool,
     )
-    probed_ms = probe(job, module) if job.probe_topic else None
-    client = module.connect_producer(job.client, book)
+    client, probed_ms = connection.producer(job, module, book)
     emit("ready", {"now_ns": clock.now_ns()})
     start_ns = control.await_start(job.start_timeout_s)
     if start_ns is None:
-        client.close()
+        connection.close()
         emit("done", {"rows": 0, "aborted": control.abort_reason})
         return
     book.begin(lambda: job.schedule.phases(start_ns, control.drained_ns, control.end_ns))
@@ -120,27 +127,31 @@ def _produce(job: Job, module: ClientModule, control: Control, emit: Emit, heart
     control.require_in_time()
     first_ms = probed_ms if probed_ms is not None else _first_ack_ms(book, start_ns - clock.anchor_ns)
     emit("done", {**counts(), **spent, "repeated": book.repeated, "first_acknowledgement_ms": first_ms})
-    client.close()
+    if book.in_flight or book.failures:
+        connection.close()
 
 
 def _first_ack_ms(book: ProducedBook, start_monotonic_ns: int) -> float | None:
     return None if book.first_ack_ns is None else (book.first_ack_ns - start_monotonic_ns) / 1e6
 
 
-def _consume(job: Job, module: ClientModule, control: Control, emit: Emit, heartbeat: Callable[[], None]) -> None:
+def _consume(
+    job: Job, module: ClientModule, control: Control, connection: Connection, emit: Emit, heartbeat: Callable[[], None]
+) -> None:
     clock = anchored_clock()
     subscription = job.subscription or ""
     book = ConsumedBook(
         job.index, subscription, job.run, clock.anchor_ns, Path(job.output_dir), _file_noted(emit),
         first_partition=job.first_partition,
     )  # fmt: skip
-    client = module.connect_consumer(job.client, subscription, job.worker)
+    client = connection.consumer(job, module)
+    errors_before = Counter(client.errors())
     if job.held_back:
         client.hold()
     emit("ready", {"now_ns": clock.now_ns()})
     start_ns = receive_until_started(client, book, control, timeout_s=job.start_timeout_s)
     if start_ns is None:
-        client.close()
+        connection.close()
         emit("done", {"rows": 0, "aborted": control.abort_reason})
         return
     book.begin(lambda: job.schedule.phases(start_ns, control.drained_ns, control.end_ns))
@@ -148,6 +159,9 @@ def _consume(job: Job, module: ClientModule, control: Control, emit: Emit, heart
     end_ns = start_ns - clock.anchor_ns + job.schedule.duration_ns + 2 * job.drain_ns + _FORGOTTEN_AFTER_NS
     usage = _Usage(clock, start_ns)
     waiting: SimpleQueue[Batch] = SimpleQueue()
+
+    def errors() -> Counter[str]:
+        return Counter(client.errors()) - errors_before
 
     def write_waiting() -> None:
         while not waiting.empty():
@@ -158,7 +172,7 @@ def _consume(job: Job, module: ClientModule, control: Control, emit: Emit, heart
             "at_ns": clock.now_ns(),
             "received": book.received,
             "foreign": book.foreign,
-            "errors": sum(client.errors().values()),
+            "errors": sum(errors().values()),
         }
 
     with _Background(write_waiting, counts, emit, heartbeat):
@@ -169,8 +183,7 @@ def _consume(job: Job, module: ClientModule, control: Control, emit: Emit, heart
     write_waiting()
     book.write(book.take())
     control.require_in_time()
-    emit("done", {**counts(), **spent, "errors_by_name": dict(client.errors())})
-    client.close()
+    emit("done", {**counts(), **spent, "errors_by_name": dict(errors())})
 
 
 def _file_noted(emit: Emit) -> Callable[[WrittenFile], None]:
@@ -184,6 +197,7 @@ class _Usage:
         self._clock = clock
         self._start_ns = start_ns
         self._cpu_before_s = _cpu_s()
+        _forget_rss_peak()
 
     def spent(self) -> dict[str, Any]:
         return {
@@ -197,6 +211,12 @@ def _rss_peak_bytes() -> int:
     """Of this process alone: ru_maxrss also counts what the process that started it held before."""
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) * _KIBIBYTE
+
+
+def _forget_rss_peak() -> None:
+    """That of the job before is not this one's; where the kernel can't forget, it counts as this one's, too."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text(_PEAK)
 
 
 def _cpu_s() -> float:

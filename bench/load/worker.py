@@ -1,4 +1,4 @@
-"""The worker process on a client host: `python -m bench.load.worker`. Job and orders come by standard input, events go out.
+"""The worker process on a client host: `python -m bench.load.worker`. Jobs and orders come by standard input, events go out.
 
 It leaves no orphan: the end of its input ends it, by force if a client library hangs. It never lets a library write into
 the stream of events.
@@ -11,12 +11,13 @@ import gc
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
-from bench.load.control import Control
+from bench.load.connection import Connection
+from bench.load.inbox import Inbox
 from bench.load.job import event, job_of
-from bench.load.work import work
+from bench.load.work import Emit, work
 
 # A thread held up longer than a scheduler hiccup by one that computes would be late with an acknowledgement's time.
 _SWITCH_INTERVAL_S = 0.001
@@ -64,30 +65,44 @@ def _pass_on(reading: int) -> None:
             left -= len(piece)
 
 
+def serve(inbox: Inbox, emit: Emit, alive: Callable[[float | None], None] = lambda _within_s: None) -> int:
+    """Does one job after another; the exit status. `alive` is told within how many seconds it is called again, if that is known."""
+    connection = Connection()
+    while (given := inbox.next_job()) is not None:
+        line, control = given
+        try:
+            job = job_of(line)
+        except ValueError as error:
+            emit("failed", {"cause": "worker", "error": str(error)})
+            return 2
+        # until the first heartbeat; connecting and waiting for the start have deadlines of their own
+        alive(job.start_timeout_s + 2 * job.client.connect_timeout_s + _STUCK_AFTER_S)
+        if not work(job, control, connection, emit, heartbeat=lambda: alive(_STUCK_AFTER_S)):
+            return 1
+        if control.abort_reason is not None:
+            break
+        alive(None)
+    connection.close()
+    return 0
+
+
 def main() -> None:
-    """Runs one job and ends the process without giving libraries a chance to hang in their destructors."""
+    """Does what it is told and ends the process without giving libraries a chance to hang in their destructors."""
     events = Events(take_over_output())
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     # Everything here is freed by its last reference. The cycle collector would find nothing, walk through all that is in
     # flight over and over (a fifth of the client's CPU), and its pauses would be send delay.
     gc.disable()
-    try:
-        job = job_of(sys.stdin.readline())
-    except ValueError as error:
-        events.emit("failed", {"cause": "worker", "error": str(error)})
-        _end(2)
-    control = Control(on_end=lambda: _end_by_force(events))
-    # until the first heartbeat; connecting and waiting for the start have deadlines of their own
-    faulthandler.dump_traceback_later(
-        job.start_timeout_s + 2 * job.client.connect_timeout_s + _STUCK_AFTER_S, exit=True
-    )
-    threading.Thread(target=control.follow, args=(sys.stdin,), name="orders", daemon=True).start()
-    succeeded = work(job, control, events.emit, heartbeat=_still_alive)
-    _end(0 if succeeded else 1)
+    inbox = Inbox(on_abort=lambda: _end_by_force(events))
+    threading.Thread(target=inbox.follow, args=(sys.stdin,), name="orders", daemon=True).start()
+    _end(serve(inbox, events.emit, _watch))
 
 
-def _still_alive() -> None:
-    faulthandler.dump_traceback_later(_STUCK_AFTER_S, exit=True)
+def _watch(within_s: float | None) -> None:
+    if within_s is None:
+        faulthandler.cancel_dump_traceback_later()
+    else:
+        faulthandler.dump_traceback_later(within_s, exit=True)
 
 
 def _end_by_force(events: Events) -> None:

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from bench.load.message import HEADER_BYTES, bodies, message_maker, of_run, read_headers
+from bench.load.message import HEADER_BYTES, MARK_BYTES, bodies, message_maker, read_headers, run_mark
 
 
 def test_a_message_is_read_back_from_its_header() -> None:
@@ -21,12 +21,12 @@ def test_a_message_is_read_back_from_its_header() -> None:
 
 
 def test_foreign_messages_are_told_apart() -> None:
-    """Another run's message, another layout and plain noise are not ours."""
-    ours = message_maker(32, 0, seed=1, producer=0, run=5)(0, 1)
+    """Another producer's message of the run is ours; another run's, another layout, noise and nothing at all are not."""
+    ours, of_another_producer = (message_maker(32, 0, seed=1, producer=each, run=5)(0, 1) for each in (0, 1))
     other_run = message_maker(32, 0, seed=1, producer=0, run=6)(0, 1)
-    other_layout = ours[:4] + b"\x02" + ours[5:]
-    headers = read_headers(ours + other_run + other_layout + bytes(32))
-    assert list(of_run(headers, 5)) == [True, False, False, False]
+    other_layout = ours[:4] + b"\x01" + ours[5:]
+    messages = (ours, of_another_producer, other_run, other_layout, bytes(32), b"")
+    assert [each[:MARK_BYTES] == run_mark(5) for each in messages] == [True, True, False, False, False, False]
 
 
 def test_bodies_are_seeded() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from bench.load.control import Control
 from bench.load.driver import LoadResult, LoadSpec, collect_records, run_load
-from bench.load.job import event, job_of
-from bench.load.work import work
+from bench.load.inbox import Inbox
+from bench.load.job import event
+from bench.load.worker import serve
 from provisioning.errors import CommandTimedOut, Completed
 from provisioning.host import Host, RemoteProcess
 from provisioning.inventory import HostRecord, SshAddress
@@ -23,33 +22,35 @@ Sabotage = Callable[["ThreadProcess", str], str | None]
 
 
 class ThreadProcess:
-    """A RemoteProcess whose worker is a thread of this process. `sabotage` sees each line and may change, drop or end it."""
+    """A RemoteProcess whose worker is two threads of this process. `sabotage` sees each line and may change, drop or end it."""
 
     def __init__(self, host: str, sabotage: Sabotage) -> None:
         self.host = host
-        self.control = Control()
         self.output: SimpleQueue[str | Exception | None] = SimpleQueue()
         self.ended = threading.Event()
-        self.succeeded = False
+        self.status = -1
+        self.aborted = False
         self.orders: list[str] = []
         self._sabotage = sabotage
-        self._thread: threading.Thread | None = None
+        self._input: SimpleQueue[str | None] = SimpleQueue()
+        self._inbox = Inbox(on_abort=self._note_abort)
+        threading.Thread(target=self._inbox.follow, args=(iter(self._input.get, None),), daemon=True).start()
+        threading.Thread(target=self._serve, daemon=True).start()
 
     def send_line(self, line: str) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, args=(line,), daemon=True)
-            self._thread.start()
-            return
         self.orders.append(line)
-        self.control.obey(json.loads(line))
+        self._input.put(line)
 
-    def _work(self, line: str) -> None:
+    def _note_abort(self) -> None:
+        self.aborted = True
+
+    def _serve(self) -> None:
         def emit(name: str, fields: Any) -> None:
             changed = self._sabotage(self, event(name, fields))
             if changed is not None:
                 self.output.put(changed)
 
-        self.succeeded = work(job_of(line), self.control, emit)
+        self.status = serve(self._inbox, emit)
         self.ended.set()
         self.output.put(None)
 
@@ -62,10 +63,10 @@ class ThreadProcess:
     def wait(self, *, timeout_s: float) -> Completed:
         if not self.ended.wait(timeout_s):
             raise CommandTimedOut(self.host, "worker", timeout_s)
-        return Completed("worker", "", "", 0 if self.succeeded else 1)
+        return Completed("worker", "", "", self.status)
 
     def close(self) -> None:
-        self.control.abort("closed")
+        self._input.put(None)
 
 
 class ThreadHost:

@@ -44,7 +44,7 @@ class Stored:
     @property
     def name(self) -> Name:
         """Producer and sequence, from the head."""
-        return _integer(self.head[8:12]), _integer(self.head[16:24])
+        return _integer(self.head[12:16]), _integer(self.head[16:24])
 
 
 def stored_of(payload: bytes, partition: int, position: tuple[int, ...]) -> Stored:
@@ -54,7 +54,7 @@ def stored_of(payload: bytes, partition: int, position: tuple[int, ...]) -> Stor
 
 def header(told: Told, run: int) -> bytes:
     """The first 32 bytes that this message must have."""
-    fields = (1, 2), (0, 2), (told.producer, 4), (run, 4), (told.sequence, 8), (told.intended_ns, 8)
+    fields = (2, 2), (0, 2), (run, 4), (told.producer, 4), (told.sequence, 8), (told.intended_ns, 8)
     return b"sbx1" + b"".join(value.to_bytes(size, "little") for value, size in fields)
 
 

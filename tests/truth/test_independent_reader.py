@@ -180,7 +180,7 @@ def test_the_sample_is_a_hundredth_with_both_ends() -> None:
         pytest.param(flipped(-1), ["the payload's SHA-256 is"], id="last byte of the body"),
         pytest.param(flipped(HEADER_BYTES), ["the payload's SHA-256 is"], id="first byte of the body"),
         pytest.param(flipped(0), ["its header is", "the payload's SHA-256 is"], id="magic"),
-        pytest.param(flipped(12), ["its header is", "the payload's SHA-256 is"], id="run"),
+        pytest.param(flipped(8), ["its header is", "the payload's SHA-256 is"], id="run"),
         pytest.param(flipped(24), ["its header is", "the payload's SHA-256 is"], id="intended time"),
         pytest.param(moved, ["acknowledged in partition"], id="another partition"),
         pytest.param(swapped, ["stored in partition"], id="swapped"),

@@ -1,0 +1,138 @@
+"""One run of a fleet, from ready to done: starts all of its workers together, follows them, ends them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from bench.load.abort import Abort, AcknowledgementWatch, of_silence, of_worker
+from bench.load.backlog import BacklogWatch, Drained
+from bench.load.fleet import Fleet
+from bench.load.observe import progress_line
+from bench.load.samples import Sampling, received_by_subscription
+from bench.schedule import SECOND_NS, Phase, Schedule
+
+if TYPE_CHECKING:
+    from bench.load.driver import LoadSpec
+
+_TICK_S = 0.25
+
+
+class Run:
+    """One run from ready to done. The first abort ends it; what was recorded until then is kept."""
+
+    def __init__(
+        self, spec: LoadSpec, schedule: Schedule, fleet: Fleet, on_progress: Callable[[str], None],
+        watch: Callable[[], Abort | None],
+    ) -> None:  # fmt: skip
+        self._spec, self._limits = spec, spec.limits
+        self._schedule = schedule
+        self._fleet = fleet
+        self._on_progress = on_progress
+        self._watch = watch
+        self._start_ns: int | None = None
+        self.drained: Drained | None = None
+        self.sampling = Sampling()
+
+    def follow(self) -> Abort | None:
+        abort = self._await_ready()
+        if abort is None:
+            self._offset_ns = max(worker.ready_offset_ns for worker in self._fleet.workers)
+            self._start_ns = self._now_ns() + round(self._limits.lead_s * SECOND_NS)
+            self._fleet.tell(self._fleet.workers, {"start_ns": self._start_ns})
+            self._told_s = time.monotonic()
+            self._load_ends_s = self._told_s + self._limits.lead_s + self._schedule.duration_ns / SECOND_NS
+            abort = self._follow_producers(self._start_ns) or self._drain()
+        self._end(abort)
+        return abort
+
+    def phases(self) -> tuple[Phase, ...]:
+        """As they came about; none if the load never started."""
+        if self._start_ns is None:
+            return ()
+        if self.drained is None:
+            return self._schedule.phases(self._start_ns)
+        return self._schedule.phases(self._start_ns, self.drained.drained_ns, self.drained.end_ns)
+
+    def _now_ns(self) -> int:
+        """Since the epoch, by the workers' clock."""
+        return self._offset_ns + time.monotonic_ns()
+
+    def _await_ready(self) -> Abort | None:
+        deadline = time.monotonic() + self._limits.ready_s
+        while any(worker.state == "starting" for worker in self._fleet.workers):
+            self._fleet.next(_TICK_S)
+            abort = self._worker_abort() or self._watch()
+            if abort is not None:
+                return abort
+            if time.monotonic() > deadline:
+                late = [worker for worker in self._fleet.workers if worker.state == "starting"]
+                names = ", ".join(worker.job.worker for worker in late)
+                reason = f"{names} not connected within {self._limits.ready_s:g} s"
+                return Abort("nothing-acknowledged", "outcome", reason, late[0].host.name)
+            ready = sum(worker.state == "ready" for worker in self._fleet.workers)
+            self._on_progress(f"{ready} of {len(self._fleet.workers)} workers ready")
+        return None
+
+    def _worker_abort(self) -> Abort | None:
+        return next((abort for worker in self._fleet.workers if (abort := of_worker(worker)) is not None), None)
+
+    def _follow_producers(self, start_ns: int) -> Abort | None:
+        watch = AcknowledgementWatch(self._limits.nothing_acknowledged_s)
+        backlog = BacklogWatch(self._spec.workload, self._schedule, start_ns) if self._spec.workload.backlog else None
+        producers = self._fleet.of_role("producer")
+        while not all(worker.over for worker in producers):
+            abort = self._step() or watch.check(self._fleet)
+            if abort is not None:
+                return abort
+            if backlog is not None and self.drained is None:
+                self._look_at(backlog)
+        return watch.check_end(self._fleet, self._load_ends_s)
+
+    def _look_at(self, backlog: BacklogWatch) -> None:
+        self.drained = backlog.found(self._fleet, self._now_ns())
+        if self.drained is not None:
+            self._fleet.tell(self._fleet.workers, self.drained.order())
+            self._load_ends_s = time.monotonic() + (self.drained.end_ns - self._now_ns()) / SECOND_NS
+
+    def _drain(self) -> Abort | None:
+        """Waits until every subscription has what was acknowledged and nothing more comes, or it takes too long."""
+        acked = sum(worker.count("acked") for worker in self._fleet.of_role("producer"))
+        began = moved = time.monotonic()
+        before = -1
+        while True:
+            abort = self._step()
+            if abort is not None:
+                return abort
+            now, received = time.monotonic(), received_by_subscription(self._fleet)
+            if sum(received.values()) != before:
+                before, moved = sum(received.values()), now
+            # repeats count as receipts, so that reaching the number isn't enough: it must also have become quiet
+            if now - moved > self._limits.quiet_s and all(count >= acked for count in received.values()):
+                return None
+            if now - moved > self._limits.stalled_drain_s or now - began > self._spec.workload.drain_s:
+                return None
+
+    def _step(self) -> Abort | None:
+        """Takes in what a worker says, shows the progress, and applies the rules about workers."""
+        worker = self._fleet.next(_TICK_S)
+        if self._spec.sampled and self._start_ns is not None:
+            self.sampling.take(worker, self._start_ns)
+        abort = (of_worker(worker) if worker is not None else None) or self._watch()
+        if abort is not None:
+            return abort
+        self._on_progress(progress_line(self._fleet, self._load_ends_s - time.monotonic()))
+        now = time.monotonic()
+        limit_s = self._limits.silence_s
+        silent = (of_silence(each, limit_s, now, since_s=self._told_s) for each in self._fleet.workers)
+        return next((abort for abort in silent if abort is not None), None)
+
+    def _end(self, abort: Abort | None) -> None:
+        order = {"stop": True} if abort is None else {"abort": abort.reason}
+        # who has failed may still be busy with its loop: it is told, too
+        told = [worker for worker in self._fleet.workers if worker.state not in ("done", "died", "lost")]
+        self._fleet.tell(told, order)
+        deadline = time.monotonic() + self._limits.ending_s
+        while not all(worker.over for worker in self._fleet.workers) and time.monotonic() < deadline:
+            self._fleet.next(_TICK_S)

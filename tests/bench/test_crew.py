@@ -1,0 +1,98 @@
+"""Several loads by the same workers: who stays connected, and that no run's messages become another's."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.clients.fake import Behaviour, FakeBroker
+from bench.load.driver import Crew, Limits, LoadResult, LoadSpec
+from bench.workload import Workload
+from provisioning.host import Host
+from tests.bench.thread_host import ThreadHost, rows_of
+
+pytestmark = pytest.mark.usefixtures("quick_progress")
+
+LIMITS = Limits(ready_s=10, lead_s=0.1, nothing_acknowledged_s=5, quiet_s=0.2, ending_s=5)
+WORKLOAD = Workload(
+    name="test",
+    rate_per_s=400,
+    message_bytes=64,
+    measure_s=0.5,
+    partitions=3,
+    producers=2,
+    consumers=2,
+    warmup_s=0,
+    drain_s=1.0,
+)
+WORKERS = 4
+
+
+def spec_of(broker: FakeBroker, **changes: Any) -> LoadSpec:
+    """A load of half a second, with a probe."""
+    workload = dataclasses.replace(WORKLOAD, **changes)
+    return LoadSpec(
+        workload, "bench.clients.fake", broker.service_url, {}, ("t",), seed=1, probe_topic="probe", limits=LIMITS
+    )
+
+
+def run_all(clients: list[ThreadHost], *specs: LoadSpec) -> list[LoadResult]:
+    """One crew runs them in turn."""
+    hosts: list[Host] = [*clients]
+    with Crew(hosts, {host.name: "python3" for host in hosts}, lambda _text: None, lambda: None) as crew:
+        return [crew.run(spec) for spec in specs]
+
+
+def test_workers_stay_connected_while_only_the_rate_changes(clients: list[ThreadHost], tmp_path: Path) -> None:
+    """One process and one connection each, one probe per producer; every run has its own rows, times and counts."""
+    with FakeBroker(["t", "probe"]) as broker:
+        results = run_all(clients, *(spec_of(broker, rate_per_s=rate) for rate in (400, 800, 200)))
+    assert broker.connections == WORKERS + WORKLOAD.producers
+    assert broker.stored["probe"] == WORKLOAD.producers
+    assert sum(len(client.processes) for client in clients) == WORKERS
+    assert (
+        [result.produced_rows for result in results] == [result.consumed_rows for result in results] == [200, 400, 100]
+    )
+    assert len({result.directory for result in results}) == 3
+    assert len({result.first_acknowledgement_ms for result in results}) == 1
+    for number, result in enumerate(results):
+        [phase] = result.phases
+        for kind in ("produced", "consumed"):
+            rows = rows_of(result, clients, tmp_path / str(number), kind)
+            assert all(phase["start_ns"] <= row["intended_ns"] < phase["end_ns"] for row in rows)
+    assert all(process.ended.is_set() for client in clients for process in client.processes)
+
+
+def test_another_way_to_connect_is_another_connection(clients: list[ThreadHost]) -> None:
+    """The processes stay."""
+    with FakeBroker(["t", "probe"]) as broker:
+        results = run_all(clients, spec_of(broker), spec_of(broker, in_flight=7))
+    assert [result.produced_rows for result in results] == [200, 200]
+    assert broker.connections == 2 * (WORKERS + WORKLOAD.producers)
+    assert sum(len(client.processes) for client in clients) == WORKERS
+
+
+def test_other_workers_are_other_processes(clients: list[ThreadHost]) -> None:
+    """The first ones have ended by then."""
+    with FakeBroker(["t", "probe"]) as broker:
+        run_all(clients, spec_of(broker), spec_of(broker, producers=1))
+    assert sum(len(client.processes) for client in clients) == WORKERS + 3
+    assert all(process.ended.is_set() for client in clients for process in client.processes)
+
+
+def test_a_connection_from_which_answers_are_missing_is_given_up(clients: list[ThreadHost], tmp_path: Path) -> None:
+    """What the first run still waited for is no answer to the second one's messages, and no message of it either."""
+    with FakeBroker(["t", "probe"], behaviour=Behaviour(ack_delay_s=2.4)) as broker:
+        impatient = spec_of(broker, measure_s=0.8, drain_s=2.0)
+        first, second = run_all(clients, impatient, spec_of(broker, drain_s=5.0))
+    assert first.abort is None
+    assert any(row["acked_ns"] is None for row in rows_of(first, clients, tmp_path / "first", "produced"))
+    rows = rows_of(second, clients, tmp_path / "second", "produced")
+    assert len(rows) == second.consumed_rows == 200
+    assert min(row["acked_ns"] - row["sent_ns"] for row in rows) >= 2_400_000_000
+    assert broker.connections == WORKERS + WORKLOAD.producers + 2 * WORKLOAD.producers
+    received = [worker["rows"] + worker["foreign"] for worker in second.workers if worker["role"] == "consumer"]
+    assert sum(received) == broker.stored["t"] - first.consumed_rows
