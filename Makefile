@@ -1,7 +1,7 @@
 # samebox: `make demo` runs a whole campaign on this machine, `make test` passes the tests. Both set everything up first.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup demo test test-unit test-truth test-infra test-statistics bench-load bench-analysis bench-overhead lint format clean
+.PHONY: help setup demo test test-unit test-truth test-infra test-statistics bench-load bench-analysis bench-overhead bench-memory lint format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ bench-analysis: setup ## exact percentiles of 50 million rows, Spark beside Duck
 
 bench-overhead: setup ## where the time between two trials goes, per system (ten minutes)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.overhead $(ARGS)
+
+bench-memory: setup ## does memory grow with the length of a trial? One minute and five, per system (twenty minutes)
+	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.memory $(ARGS)
 
 lint: setup ## style and types
 	@.venv/bin/ruff check .

@@ -12,19 +12,17 @@ from __future__ import annotations
 import dataclasses
 import errno
 import importlib
-import resource
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, cast
 
 from bench.clients.client import ClientError, ClientModule
-from bench.load.clock import Clock, anchored_clock
+from bench.load.clock import anchored_clock
 from bench.load.closed_loop import SMALL_WINDOW, ClosedLoop
 from bench.load.connection import Connection
 from bench.load.consumed import Batch, ConsumedBook
@@ -35,6 +33,7 @@ from bench.load.job import Cause, Job
 from bench.load.message import message_maker
 from bench.load.produced import ProducedBook
 from bench.load.producer import Chunks, SendingLoop, chunks_of
+from bench.load.usage import Usage
 from bench.records import WrittenFile
 from bench.schedule import SECOND_NS
 
@@ -42,8 +41,6 @@ Emit = Callable[[str, Mapping[str, Any]], None]
 PROGRESS_EVERY_S = 0.5
 # Beyond schedule and drain, for a consumer whose operator has vanished without closing the connection.
 _FORGOTTEN_AFTER_NS = 120 * SECOND_NS
-_KIBIBYTE = 1024
-_PEAK = "5"  # to /proc/self/clear_refs: begin again with the peak of memory (proc(5))
 
 
 def work(
@@ -107,7 +104,7 @@ def _produce(
         chunks = chunks_of(job.schedule, job.index, start_ns)
         loop = SendingLoop(handover, make)
         run = partial(loop.run, chunks)
-    usage = _Usage(clock, start_ns)
+    usage = Usage(clock, start_ns)
 
     def counts() -> dict[str, Any]:
         return {
@@ -157,7 +154,7 @@ def _consume(
     book.begin(lambda: job.schedule.phases(start_ns, control.drained_ns, control.end_ns))
     # producers may drain first, then consumers: each has drain_s
     end_ns = start_ns - clock.anchor_ns + job.schedule.duration_ns + 2 * job.drain_ns + _FORGOTTEN_AFTER_NS
-    usage = _Usage(clock, start_ns)
+    usage = Usage(clock, start_ns)
     waiting: SimpleQueue[Batch] = SimpleQueue()
 
     def errors() -> Counter[str]:
@@ -188,40 +185,6 @@ def _consume(
 
 def _file_noted(emit: Emit) -> Callable[[WrittenFile], None]:
     return lambda file: emit("file", dataclasses.asdict(file))
-
-
-class _Usage:
-    """CPU and wall time from the start instant on (connecting is not load), and the peak of memory."""
-
-    def __init__(self, clock: Clock, start_ns: int) -> None:
-        self._clock = clock
-        self._start_ns = start_ns
-        self._cpu_before_s = _cpu_s()
-        _forget_rss_peak()
-
-    def spent(self) -> dict[str, Any]:
-        return {
-            "cpu_s": _cpu_s() - self._cpu_before_s,
-            "wall_s": max(0.0, (self._clock.now_ns() - self._start_ns) / 1e9),
-            "rss_peak_bytes": _rss_peak_bytes(),
-        }
-
-
-def _rss_peak_bytes() -> int:
-    """Of this process alone: ru_maxrss also counts what the process that started it held before."""
-    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * _KIBIBYTE
-
-
-def _forget_rss_peak() -> None:
-    """That of the job before is not this one's; where the kernel can't forget, it counts as this one's, too."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text(_PEAK)
-
-
-def _cpu_s() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
 
 
 class _Background:
