@@ -1,0 +1,110 @@
+"""The orchestrator killed inside a search, then inside the reading of a backlog: `samebox resume` goes on each time."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from bench.results import Results
+from tests.campaign.command import samebox, start
+
+pytestmark = [pytest.mark.integration, pytest.mark.truth, pytest.mark.timeout(1800)]
+STEP_LIMIT_S = 900.0
+SEARCH, BACKLOG, LAST = "b01-1-kafka-l2-search", "b01-1-kafka-l2-backlog", "b01-1-kafka-l2-last"
+CAMPAIGN = """
+schema = 1
+name = "killed"
+question = "Does a campaign survive its orchestrator?"
+seed = 1
+systems = ["kafka"]
+durability = [2]
+blocks = 1
+
+[[workloads]]
+name = "search"
+pacing = "search"
+rate_per_s = 4000
+expected_rate_per_s = 500
+message_bytes = 1024
+partitions = 3
+producers = 1
+consumers = 1
+warmup_s = 2
+measure_s = 10
+
+[[workloads]]
+name = "backlog"
+rate_per_s = 2000
+message_bytes = 1024
+partitions = 3
+producers = 1
+consumers = 0
+warmup_s = 2
+measure_s = 5
+[workloads.backlog]
+size_bytes = 20_000_000
+catch_up_s = 60
+
+[[workloads]]
+name = "last"
+rate_per_s = 500
+message_bytes = 1024
+partitions = 3
+warmup_s = 2
+measure_s = 5
+"""
+# what the line beside the bar says; nobody reads before the backlog is built
+IN_SEARCH = r"search: step at"
+IN_BACKLOG = r"-backlog: load: .* acknowledged, [1-9][0-9,]* received"
+
+
+def kill_at(home: Path, pattern: str, *arguments: str) -> str:
+    """Runs the command as on a terminal and kills it (SIGKILL) as soon as it says that; what it said until then."""
+    said = ""
+    with start(home, *arguments, FORCE_COLOR="1", COLUMNS="300") as process:
+        assert process.stderr is not None
+        guard = threading.Timer(STEP_LIMIT_S, process.kill)
+        guard.start()
+        try:
+            while re.search(pattern, said) is None:
+                piece = os.read(process.stderr.fileno(), 65_536).decode(errors="replace")
+                assert piece, said
+                said += piece
+        finally:
+            guard.cancel()
+            process.kill()
+    return said
+
+
+def stamps(results: Results) -> dict[str, tuple[int, int]]:
+    """What would change if a finished trial were touched."""
+    files = {trial: (results.trial_dir(trial) / "trial.json").stat() for trial in results.finished()}
+    return {trial: (stat.st_ino, stat.st_mtime_ns) for trial, stat in files.items()}
+
+
+def test_a_campaign_killed_inside_its_loads(tmp_path: Path) -> None:
+    """Each trial is finished once, in the planned order, and all are valid; what the killed ones had begun is gone."""
+    file = tmp_path / "killed.toml"
+    file.write_text(CAMPAIGN)
+    results = Results(tmp_path / "results" / "killed")
+    up = samebox(tmp_path, "up")
+    assert up.returncode == 0, up.stderr
+    try:
+        kill_at(tmp_path, IN_SEARCH, "run", str(file))
+        assert results.finished() == ()
+        kill_at(tmp_path, IN_BACKLOG, "resume", str(results.root))
+        assert results.finished() == (SEARCH,)
+        before = stamps(results)
+        resumed = samebox(tmp_path, "resume", str(results.root), "--plain")
+    finally:
+        assert samebox(tmp_path, "down").returncode == 0
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert "3 trials, all valid." in resumed.stderr
+    assert results.finished() == (SEARCH, BACKLOG, LAST)
+    assert before.items() <= stamps(results).items()
+    assert [entry["trial"] for entry in results.manifest()["order"]] == [SEARCH, BACKLOG, LAST]
+    assert sorted(folder.name for folder in (results.root / "trials").iterdir()) == sorted([SEARCH, BACKLOG, LAST])
