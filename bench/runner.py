@@ -119,19 +119,20 @@ def run_campaign(
     2. measure the load generator's own floor and write the manifest, unless an earlier run of the campaign on these hosts did
     3. run the trials; each is whole on disk before the next begins
     """
+    require_continuable(results, prepared, inventory)
     with ExitStack() as stack:
         hosts = stack.enter_context(connected(inventory))
         store = Store(user_cache(), tarballs=tarballs, notice=reporter.detail)
         equipped = equip(prepared, hosts, store, reporter)
         prepared, found, pythons = equipped.prepared, equipped.facts, equipped.pythons
         boot_ids = {name: each.boot_id for name, each in found.items()}
+        software = software_of(prepared.campaign, store)
+        _require_same_software(results, software)
         left = _left(prepared, results.finished())
         for name in rehearsed(left):
             plan = plan_of(next(spec for spec in left if spec.system == name), prepared.campaign, prepared.profile)
             rehearse(SYSTEMS[name].deployment(hosts, store), plan, hosts, reporter)
-        software = software_of(prepared.campaign, store)
         if results.manifest_file.exists():
-            _refuse_unlike(results, prepared, inventory, software)
             reporter.skip(1)
         else:
             reporter.step(FLOOR_STEP.title)
@@ -256,16 +257,11 @@ def _left(prepared: Prepared, finished: Sequence[str]) -> list[TrialSpec]:
     return [spec for spec in prepared.trials if spec.trial not in finished]
 
 
-def _refuse_unlike(
-    results: Results, prepared: Prepared, inventory: Inventory, software: Mapping[str, Mapping[str, str]]
-) -> None:
-    """A campaign is continued on the hosts and with the file that it began with, or not at all."""
+def require_continuable(results: Results, prepared: Prepared, inventory: Inventory) -> None:
+    """A campaign that has begun is continued on the hosts and with the file that it began with, or not at all. Raises InvalidInput."""
+    if not results.manifest_file.exists():
+        return
     manifest = results.manifest()
-    if software != manifest["software"]:
-        raise InvalidInput(
-            f"{results.root} began with other software: {manifest['software']}, and this is {software}.",
-            next_step="Give the same --software as then, or start anew with `samebox run CAMPAIGN --again`.",
-        )
     as_begun = json.loads(json.dumps(dataclasses.asdict(prepared.campaign)))
     if as_begun != manifest["definition"]:
         raise InvalidInput(
@@ -279,4 +275,13 @@ def _refuse_unlike(
         raise InvalidInput(
             f"{results.root} began on other hosts ({changed} differ), and a campaign's blocks are compared on the same boxes.",
             next_step="Start anew with `samebox run CAMPAIGN --again`; the finished trials are kept under their date.",
+        )
+
+
+def _require_same_software(results: Results, software: Mapping[str, Mapping[str, str]]) -> None:
+    began = results.manifest()["software"] if results.manifest_file.exists() else software
+    if software != began:
+        raise InvalidInput(
+            f"{results.root} began with other software: {began}, and this is {software}.",
+            next_step="Give the same --software as then, or start anew with `samebox run CAMPAIGN --again`.",
         )

@@ -34,7 +34,15 @@ from bench.orchestrator.launch import HANDOVER_STEP
 from bench.progress import Reporter, Step, reporter_for
 from bench.report import Verdicts, make_report, require_spark
 from bench.results import Results
-from bench.runner import REPORT_TITLE, SOFTWARE_STEP, prepare, report_step, run_campaign, steps_to_run
+from bench.runner import (
+    REPORT_TITLE,
+    SOFTWARE_STEP,
+    prepare,
+    report_step,
+    require_continuable,
+    run_campaign,
+    steps_to_run,
+)
 from bench.vetted import Vetted, load_vetted, vetted
 from provisioning.aws.bucket_layout import results_folder
 from provisioning.aws.time_to_live import require_time
@@ -153,6 +161,7 @@ def resume(
         manifest = results.manifest()
         campaign, choice = load_campaign(results.campaign_file), choice_of(manifest)
         prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind, choice)
+        require_continuable(results, prepared, inventory)
         left = [] if code == 0 else [VETTING_STEP, *steps_to_run(prepared, results.finished())]
         if left:
             _require_time(inventory, left)

@@ -30,8 +30,7 @@ from bench.load.search import WARMUP_RUN_S
 from bench.manifest import Origin, manifest_of
 from bench.orchestrator.task import TASK_SCHEMA, Task
 from bench.results import Results
-from bench.runner import Prepared, prepare
-from bench.runner import _refuse_unlike as refuse_unlike
+from bench.runner import Prepared, prepare, require_continuable
 from bench.scale import Scale
 from bench.space import gibibytes
 from bench.workload import Workload
@@ -242,8 +241,11 @@ def test_results_of_another_choice_are_not_continued(file: Path, tmp_path: Path)
     results.begin(manifest(prepare(load_campaign(file), file, "local", Choice("tiny"))), {}, file)
     assert results.campaign_file.read_text() == CAMPAIGN
     with pytest.raises(InvalidInput, match="no longer describes the trials"):
-        refuse_unlike(results, prepare(load_campaign(file), file, "local"), engine.inventory(), {})
-    refuse_unlike(results, prepare(load_campaign(file), file, "local", Choice("tiny")), engine.inventory(), {})
+        require_continuable(results, prepare(load_campaign(file), file, "local"), engine.inventory())
+    require_continuable(results, prepare(load_campaign(file), file, "local", Choice("tiny")), engine.inventory())
+    elsewhere = dataclasses.replace(engine.inventory(), hosts=engine.inventory().hosts[1:])
+    with pytest.raises(InvalidInput, match="began on other hosts"):
+        require_continuable(results, prepare(load_campaign(file), file, "local", Choice("tiny")), elsewhere)
 
 
 def test_a_detached_campaign_is_told_the_choice() -> None:

@@ -100,6 +100,9 @@ def test_a_campaign_killed_inside_its_loads(tmp_path: Path) -> None:
         assert results.finished() == (SEARCH,)
         before = stamps(results)
         resumed = samebox(tmp_path, "resume", str(results.root), "--plain")
+        samebox(tmp_path, "down")
+        samebox(tmp_path, "up")
+        elsewhere = samebox(tmp_path, "resume", str(results.root), "--plain")
     finally:
         assert samebox(tmp_path, "down").returncode == 0
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
@@ -108,3 +111,6 @@ def test_a_campaign_killed_inside_its_loads(tmp_path: Path) -> None:
     assert before.items() <= stamps(results).items()
     assert [entry["trial"] for entry in results.manifest()["order"]] == [SEARCH, BACKLOG, LAST]
     assert sorted(folder.name for folder in (results.root / "trials").iterdir()) == sorted([SEARCH, BACKLOG, LAST])
+    assert elsewhere.returncode == 1
+    assert "began on other hosts" in elsewhere.stderr
+    assert "vetting" not in elsewhere.stderr, "refused before anything is started"
