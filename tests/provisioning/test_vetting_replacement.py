@@ -199,7 +199,7 @@ def test_a_broken_probe_is_an_error_with_its_evidence() -> None:
     """A host without a working python3 fails the vetting with the host's words, it isn't 'rejected'."""
     host = ScriptedHost(record("broker-1"))
     for directories in ("/srv/samebox /data/1",):
-        command = f"python3 /srv/samebox/tools/disk-checks.pyz device {directories}"
+        command = f"python3 -IS /srv/samebox/tools/disk-checks.pyz device {directories}"
         host.answers[command] = Completed(command, "", "python3: not found", 127)
     with pytest.raises(Exception, match="python3: not found") as raised:
         vet([host], load_thresholds(), SMALL, progress=lambda *_: None)
