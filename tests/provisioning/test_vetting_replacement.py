@@ -50,10 +50,11 @@ class ProbedHost(ScriptedHost):
         self, command: str, *, timeout_s: float = 60.0, check: bool = True, stdin: bytes | None = None
     ) -> Completed:
         words = shlex.split(command)
-        if words[:2] == ["python3", "/srv/samebox/tools/disk-checks.pyz"]:
-            assert self.files[words[1]] == archive(), "probes must be pushed before they are run"
-            self.probed.append(words[2])
-            self.answers[command] = json.dumps(self._answer(words[2], words[3:]))
+        program, probe = words[:3], words[3:]
+        if program == ["python3", "-IS", "/srv/samebox/tools/disk-checks.pyz"]:
+            assert self.files[program[-1]] == archive(), "probes must be pushed before they are run"
+            self.probed.append(probe[0])
+            self.answers[command] = json.dumps(self._answer(probe[0], probe[1:]))
         return super().run(command, timeout_s=timeout_s, check=check, stdin=stdin)
 
     def _answer(self, probe: str, arguments: list[str]) -> dict[str, Any]:
