@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import time
+from functools import cache
 from pathlib import Path
 
 from provisioning.errors import HostUnreachable, MissingRequirement
@@ -95,7 +96,7 @@ def _await_listening(slot: Slot, root: Path, log: Path, complaint: str) -> None:
 
 
 def _config(address: str, root: Path, operator_key: Path, user: pwd.struct_passwd) -> str:
-    path = os.environ.get("PATH", os.defpath)
+    path = _with_python(os.environ.get("PATH", os.defpath))
     variables = {HOST_ROOT_VARIABLE: str(root), "HOME": str(root), "TMPDIR": str(root / "tmp"), "PATH": path}
     # the second is what anybody's sshd reads, since HOME is the host's root; sshd expands % in both
     authorized = [path.replace("%", "%%") for path in (f"{operator_key}.pub", f"{root}/.ssh/authorized_keys")]
@@ -122,6 +123,19 @@ def _config(address: str, root: Path, operator_key: Path, user: pwd.struct_passw
         "Subsystem sftp internal-sftp",  # samebox doesn't need it; an operator who looks around does
     ]
     return "\n".join(lines) + "\n"
+
+
+@cache
+def _with_python(path: str) -> str:
+    """The search path. Where its python3 is only the stand-in of a version manager, the folder of the real one goes before it:
+    hosts start it often, and finding it would take several times as long as it takes to start."""
+    python = shutil.which("python3", path=path)
+    if python is None:
+        return path
+    ask = [python, "-ISc", "import sys; print(sys.executable)"]
+    real = subprocess.run(ask, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout.strip()
+    folder = str(Path(real).parent)
+    return path if not real or folder == str(Path(python).parent) else f"{folder}{os.pathsep}{path}"
 
 
 def _quoted(word: str) -> str:

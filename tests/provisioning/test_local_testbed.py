@@ -86,8 +86,15 @@ def test_sessions_live_inside_their_host(hosts: dict[str, SshHost]) -> None:
         assert told[:2] == [root, root]
         assert told[2].startswith(f"{root}/tmp/")
         assert told[3] == root
-        assert told[4] == os.environ["PATH"]
+        assert told[4].endswith(os.environ["PATH"])
         host.run("command -v python3 sha256sum")
+
+
+def test_no_version_manager_stands_between(hosts: dict[str, SshHost]) -> None:
+    """A host's python3 is Python itself."""
+    for host in hosts.values():
+        found, itself = host.run("command -v python3; python3 -c 'import sys; print(sys.executable)'").stdout.split()
+        assert found == itself
 
 
 def test_up_again_changes_nothing(testbed: LocalTestbed) -> None:
