@@ -28,7 +28,7 @@ look() { # sets python and missing
   [ -n "$python" ] || missing+=(python3.11 python3.11-venv)
   find_sshd || missing+=(openssh-server)
   command -v ssh-keygen >/dev/null || missing+=(openssh-client)
-  { java_ok && command -v jcmd >/dev/null; } || missing+=(openjdk-17-jdk-headless)
+  java_ok || missing+=(openjdk-17-jdk-headless)
   command -v mvn >/dev/null || missing+=(maven)
   local pair
   for pair in "${also[@]}"; do

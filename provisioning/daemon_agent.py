@@ -170,7 +170,7 @@ def stop(request: dict[str, Any]) -> dict[str, Any]:
         signal_quietly(os.killpg, daemon["pid"], signal.SIGKILL)
     killed_daemons, left = left, wait_gone(left, request["kill_wait_s"])
     for name, daemon in killed_daemons.items():
-        if name not in left:  # a killed JVM can't remove the socket on which it answered jcmd
+        if name not in left:  # a killed JVM can't remove the socket on which it answered
             Path(f"/tmp/.java_pid{daemon['pid']}").unlink(missing_ok=True)
     for name in chosen:
         if name not in left:

@@ -109,7 +109,6 @@ LOOKS: tuple[Callable[[], Finding], ...] = (
     _program("ssh server program", "sshd", "openssh-server  (it need not run)"),
     _program("ssh-keygen", "ssh-keygen", "openssh-client"),
     _java,
-    _program("jcmd", "jcmd", "openjdk-17-jdk-headless"),
     _program("Maven", "mvn", "maven"),
     _strace,
     _disk,

@@ -111,7 +111,7 @@ def test_a_client_host_without_java_is_named() -> None:
     found = {"client-1": facts}
     with pytest.raises(MissingRequirement, match=r"cross_check = true need it\): client-1 has none") as caught:
         require_java([ScriptedHost(record)], found, why="the load tools of cross_check = true need it")
-    assert "JDK" in caught.value.next_step
+    assert "openjdk-17" in caught.value.next_step
 
 
 def test_it_is_written_by_name_in_the_order(tmp_path: Path) -> None:
