@@ -1,6 +1,7 @@
 """Which acknowledged messages never arrived, and which arrived twice. Exact, without shuffling rows that agree.
 
-1. `acknowledged_fingerprints`, `received_fingerprints`: count and sum of hashes per 4,096 sequence numbers of a producer.
+1. `acknowledged_fingerprints`, `received_fingerprints`: count and sum of hashes per 4,096 sequence numbers of a producer, or per
+   more of them in a campaign of so many messages that their counts would be too many for the driver (`bucket_bits`).
 2. `differing_buckets`: where the two sides differ (computed on the collected counts).
 3. `message_differences`: only those buckets are compared message by message.
 """
@@ -17,7 +18,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 SEQUENCE_BITS = 12  # messages per bucket: 4,096
-HASH_BITS_DROPPED = 24  # sums of 40-bit hashes can't overflow a long
+MOST_SEQUENCE_BITS = 21
+MOST_BUCKETS = 200_000  # that the driver is to hold, of both sides together
+HASH_BITS_DROPPED = 24  # sums of 40-bit hashes can't overflow a long, not even of the largest bucket received thrice
 EXAMPLES = 5
 BUCKET = T.StructType(
     [
@@ -43,16 +46,24 @@ class Delivery:
     examples: tuple[str, ...]
 
 
-def sequence_bucket() -> Column:
+def bucket_bits(rows: int) -> int:
+    """How many bits of a sequence number lie inside a bucket, for a campaign of so many produced and consumed rows."""
+    bits = SEQUENCE_BITS
+    while rows >> bits > MOST_BUCKETS and bits < MOST_SEQUENCE_BITS:
+        bits += 1
+    return bits
+
+
+def sequence_bucket(bits: int) -> Column:
     """The bucket of a row's sequence number."""
-    return F.shiftright(F.col("sequence"), SEQUENCE_BITS).alias("sequence_bucket")
+    return F.shiftright(F.col("sequence"), bits).alias("sequence_bucket")
 
 
-def acknowledged_fingerprints(produced: DataFrame) -> DataFrame:
+def acknowledged_fingerprints(produced: DataFrame, bits: int = SEQUENCE_BITS) -> DataFrame:
     """Per trial, producer, phase and sequence bucket: what was scheduled, sent, acknowledged, and the latter's fingerprint."""
     acked, sent = F.col("acked_ns").isNotNull(), F.col("sent_ns").isNotNull()
     in_window = (F.col("acked_ns") >= F.col("measure_start_ns")) & (F.col("acked_ns") < F.col("measure_end_ns"))
-    return produced.groupBy("trial", "producer", "phase", sequence_bucket()).agg(
+    return produced.groupBy("trial", "producer", "phase", sequence_bucket(bits)).agg(
         F.count("*").alias("scheduled"),
         F.count_if(sent).alias("sent"),
         F.count_if(acked).alias("acknowledged"),
@@ -64,35 +75,41 @@ def acknowledged_fingerprints(produced: DataFrame) -> DataFrame:
     )
 
 
-def received_fingerprints(consumed: DataFrame) -> DataFrame:
+def received_fingerprints(consumed: DataFrame, bits: int = SEQUENCE_BITS) -> DataFrame:
     """Per trial, subscription, producer and sequence bucket: receipts and their fingerprint."""
     in_window = (F.col("received_ns") >= F.col("measure_start_ns")) & (F.col("received_ns") < F.col("measure_end_ns"))
-    return consumed.groupBy("trial", "subscription", "producer", sequence_bucket()).agg(
+    return consumed.groupBy("trial", "subscription", "producer", sequence_bucket(bits)).agg(
         F.count("*").alias("received"),
         F.count_if(in_window).alias("received_in_window"),
         F.sum(_hash()).alias("fingerprint"),
     )
 
 
-def message_differences(produced: DataFrame, consumed: DataFrame, buckets: DataFrame) -> DataFrame:
+def message_differences(
+    produced: DataFrame, consumed: DataFrame, buckets: DataFrame, bits: int = SEQUENCE_BITS
+) -> DataFrame:
     """Per subscription, over the given buckets only: lost, duplicates, received though unacknowledged, first lost ones."""
     of_producer, of_subscription = ["trial", "producer", "sequence_bucket"], BUCKET.fieldNames()
     message = [*of_subscription, "sequence"]
     few = F.broadcast(buckets)
-    acked = produced.where(F.col("acked_ns").isNotNull()).select("trial", "producer", "sequence", sequence_bucket())
+    acked = produced.where(F.col("acked_ns").isNotNull()).select("trial", "producer", "sequence", sequence_bucket(bits))
     expected = acked.join(few, on=of_producer, how="inner").groupBy(*message).agg(F.lit(1).alias("expected"))
-    receipts = consumed.select("trial", "subscription", "producer", "sequence", sequence_bucket())
+    receipts = consumed.select("trial", "subscription", "producer", "sequence", sequence_bucket(bits))
     arrived = (
         receipts.join(few, on=of_subscription, how="left_semi").groupBy(*message).agg(F.count("*").alias("receipts"))
     )
     compared = expected.join(arrived, on=message, how="full_outer")
     is_lost, is_surplus = F.col("receipts").isNull(), F.col("expected").isNull()
-    name = F.struct("producer", "sequence")
-    return compared.groupBy("trial", "subscription").agg(
+    # by bucket first: a system that lost everything has more lost messages than one task can hold
+    of_bucket = compared.groupBy(*of_subscription).agg(
         F.count_if(is_lost).alias("lost"),
         F.coalesce(F.sum(F.col("receipts") - F.lit(1)), F.lit(0)).alias("duplicates"),
         F.count_if(is_surplus).alias("unacknowledged_received"),
-        F.slice(F.sort_array(F.collect_set(F.when(is_lost, name))), 1, EXAMPLES).alias("examples"),
+        _first(F.collect_list(F.when(is_lost, F.struct("producer", "sequence")))).alias("examples"),
+    )
+    return of_bucket.groupBy("trial", "subscription").agg(
+        *(F.sum(name).alias(name) for name in ("lost", "duplicates", "unacknowledged_received")),
+        _first(F.flatten(F.collect_list("examples"))).alias("examples"),
     )
 
 
@@ -129,14 +146,18 @@ def audit_delivery(
     acknowledged: list[Any],
     received: list[Any],
     subscription_counts: Mapping[str, int],
+    bits: int = SEQUENCE_BITS,
 ) -> list[Delivery]:
-    """Loss and duplicates per trial and subscription, from the collected fingerprints and, where they differ, the rows."""
+    """Loss and duplicates per trial and subscription, from the collected fingerprints and, where they differ, the rows.
+
+    `bits`: those of the fingerprints' buckets.
+    """
     names = _subscriptions(received, subscription_counts)
     differing = differing_buckets(acknowledged, received, names)
     found: dict[tuple[str, str], Any] = {}
     if differing:
         buckets = spark.createDataFrame(differing, BUCKET)
-        rows = message_differences(produced, consumed, buckets).collect()
+        rows = message_differences(produced, consumed, buckets, bits).collect()
         found = {(row["trial"], row["subscription"]): row for row in rows}
     acked: Counter[str] = Counter()
     for row in acknowledged:
@@ -170,6 +191,10 @@ def _subscriptions(received: Iterable[Any], counts: Mapping[str, int]) -> dict[s
         trial: sorted(names) + [f"(silent {number + 1})" for number in range(counts[trial] - len(names))]
         for trial, names in seen.items()
     }
+
+
+def _first(names: Column) -> Column:
+    return F.slice(F.sort_array(names), 1, EXAMPLES)
 
 
 def _hash() -> Column:

@@ -1,6 +1,7 @@
 """Whether messages arrived in the order they were sent: a scan of each file in its own order, merged in file order.
 
-Rows are never sorted or shuffled: each stretch of a file is reduced to first, last and the steps back in between.
+Rows are never sorted or shuffled: each stretch of a file is reduced to first, last and the steps back in between. The stretches are
+merged on Spark too, by producer and partition: there are as many as files, so the driver gets only what they come to.
 A step back is a message received right after one with a higher sequence, of the same subscription, producer and partition.
 """
 
@@ -30,6 +31,18 @@ STRETCH = T.StructType(
         T.StructField("last_sequence", T.LongType(), False),
         T.StructField("first_received_ns", T.LongType(), False),
         T.StructField("last_received_ns", T.LongType(), False),
+        T.StructField("steps_back", T.LongType(), False),
+        T.StructField("deepest_step", T.LongType(), False),
+    ]
+)
+
+MERGED_BY = ["trial", "subscription", "producer", "partition"]
+STEPS = T.StructType(
+    [
+        T.StructField("trial", T.StringType(), False),
+        T.StructField("subscription", T.StringType(), False),
+        T.StructField("producer", T.IntegerType(), False),
+        T.StructField("partition", T.IntegerType(), False),
         T.StructField("steps_back", T.LongType(), False),
         T.StructField("deepest_step", T.LongType(), False),
     ]
@@ -79,20 +92,28 @@ def summarise(rows: pd.DataFrame, ordinal: int) -> pd.DataFrame:
     return joined[STRETCH.fieldNames()]
 
 
-def merge_stretches(rows: Iterable[Any]) -> list[Ordering]:
-    """Stretches to steps back per trial and subscription, adding the steps back between one stretch and the next.
+def steps_back(stretched: DataFrame) -> DataFrame:
+    """Stretches to steps back per trial, subscription, producer and partition (layout STEPS)."""
+    return stretched.groupBy(*MERGED_BY).applyInPandas(merge_stretches, STEPS)
+
+
+def merge_stretches(parts: pd.DataFrame) -> pd.DataFrame:
+    """The stretches of one producer and partition to one row of STEPS, adding the steps back between one stretch and the next.
 
     Where two consumers of a subscription share a partition at the same time, nothing says which came first: each is then
     compared with its own previous stretch only.
     """
-    by_key: dict[tuple[str, str, int, int], list[Any]] = {}
-    for row in rows:
-        by_key.setdefault((row["trial"], row["subscription"], row["producer"], row["partition"]), []).append(row)
+    steps, deepest = _steps_back(parts.to_dict("records"))
+    return parts[MERGED_BY].head(1).assign(steps_back=steps, deepest_step=deepest)
+
+
+def orderings(rows: Iterable[Any]) -> list[Ordering]:
+    """Rows of STEPS added up per trial and subscription."""
     found: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
-    for (trial, subscription, producer, partition), parts in by_key.items():
-        steps, deepest = _steps_back(parts)
-        name = f"producer {producer}, partition {partition}"
-        found.setdefault((trial, subscription), []).append((steps, deepest, name))
+    for row in rows:
+        name = f"producer {row['producer']}, partition {row['partition']}"
+        counts = found.setdefault((row["trial"], row["subscription"]), [])
+        counts.append((row["steps_back"], row["deepest_step"], name))
     return [_ordering(key, counts) for key, counts in sorted(found.items())]
 
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from analysis.audit import Delivery, acknowledged_fingerprints, audit_delivery, received_fingerprints
-from analysis.campaign import Campaign
+from analysis.audit import Delivery, acknowledged_fingerprints, audit_delivery, bucket_bits, received_fingerprints
+from analysis.campaign import Campaign, Trial
 from analysis.latencies import all_latencies, phase_latencies
 from analysis.load import Records
-from analysis.order import Ordering, merge_stretches, stretches
+from analysis.order import Ordering, orderings, steps_back, stretches
 from analysis.percentiles import CURVE_QUANTILES, TABLE_QUANTILES, Percentile, exact_percentiles
 from analysis.telemetry import telemetry_of_measure_phase, telemetry_over_time
 from analysis.timeline import latency_over_time, throughput_over_time
@@ -52,8 +52,9 @@ def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progres
     latency_seconds = latency_over_time(latencies).collect() if latencies else []
     throughput_seconds = throughput_over_time(produced, consumed).collect()
     progress("loss and duplicates")
-    acknowledged = produced.transform(acknowledged_fingerprints).collect()
-    received = consumed.transform(received_fingerprints).collect()
+    bits = bucket_bits(sum(_rows_written(trial) for trial in campaign.trials))
+    acknowledged = produced.transform(acknowledged_fingerprints, bits).collect()
+    received = consumed.transform(received_fingerprints, bits).collect()
     deliveries = audit_delivery(
         spark,
         produced,
@@ -61,9 +62,10 @@ def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progres
         acknowledged=acknowledged,
         received=received,
         subscription_counts={trial.name: trial.subscriptions for trial in campaign.trials},
+        bits=bits,
     )
     progress("order")
-    orderings = merge_stretches(records.consumed.placed().transform(stretches).collect())
+    steps = records.consumed.placed().transform(stretches).transform(steps_back).collect()
     progress("telemetry")
     return Aggregates(
         percentiles=tuple(percentiles),
@@ -72,7 +74,13 @@ def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progres
         acknowledged=tuple(acknowledged),
         received=tuple(received),
         deliveries=tuple(deliveries),
-        orderings=tuple(orderings),
+        orderings=tuple(orderings(steps)),
         telemetry_seconds=tuple(hosts.transform(telemetry_over_time).collect()),
         telemetry_measured=tuple(hosts.transform(telemetry_of_measure_phase).collect()),
     )
+
+
+def _rows_written(trial: Trial) -> int:
+    """Messages and receipts of a trial, as its writers counted them."""
+    written = trial.document["rows"]
+    return int(written["produced"]) + int(written["consumed"])

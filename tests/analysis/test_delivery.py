@@ -7,8 +7,17 @@ from typing import Any
 import pandas as pd
 from pyspark.sql import SparkSession
 
-from analysis.audit import Delivery, acknowledged_fingerprints, audit_delivery, differing_buckets, received_fingerprints
-from analysis.order import merge_stretches, summarise
+from analysis.audit import (
+    MOST_BUCKETS,
+    SEQUENCE_BITS,
+    Delivery,
+    acknowledged_fingerprints,
+    audit_delivery,
+    bucket_bits,
+    differing_buckets,
+    received_fingerprints,
+)
+from analysis.order import Ordering, merge_stretches, orderings, summarise
 
 PRODUCED = "trial string, producer int, sequence bigint, phase string, sent_ns bigint, acked_ns bigint, error string, measure_start_ns bigint, measure_end_ns bigint"  # noqa: E501
 CONSUMED = "trial string, subscription string, producer int, sequence bigint, received_ns bigint, measure_start_ns bigint, measure_end_ns bigint"  # noqa: E501
@@ -23,14 +32,17 @@ def _consumed(spark: SparkSession, sequences: list[int], subscription: str = "s"
     return spark.createDataFrame([("t", subscription, 0, n, 3, 0, 10) for n in sequences], CONSUMED)
 
 
-def _audit(spark: SparkSession, produced: Any, consumed: Any, subscriptions: int = 1) -> list[Delivery]:
+def _audit(
+    spark: SparkSession, produced: Any, consumed: Any, subscriptions: int = 1, bits: int = SEQUENCE_BITS
+) -> list[Delivery]:
     return audit_delivery(
         spark,
         produced,
         consumed,
-        acknowledged=produced.transform(acknowledged_fingerprints).collect(),
-        received=consumed.transform(received_fingerprints).collect(),
+        acknowledged=produced.transform(acknowledged_fingerprints, bits).collect(),
+        received=consumed.transform(received_fingerprints, bits).collect(),
         subscription_counts={"t": subscriptions},
+        bits=bits,
     )
 
 
@@ -39,6 +51,16 @@ def test_loss_duplicates_and_surplus_are_found_exactly(either_ansi: SparkSession
     produced = _produced(either_ansi, {0: True, 1: True, 2: True, 3: False, 4096: True, 4097: True})
     consumed = _consumed(either_ansi, [0, 2, 2, 2, 3, 4096])
     assert _audit(either_ansi, produced, consumed) == [Delivery("t", "s", 5, 6, 2, 2, 1, ("0/1", "0/4097"))]
+
+
+def test_larger_buckets_find_the_same(spark: SparkSession) -> None:
+    """A campaign of many rows has larger buckets, so that the driver holds no more of them; nothing else changes."""
+    produced = _produced(spark, {0: True, 1: True, 2: True, 3: False, 4096: True, 4097: True})
+    consumed = _consumed(spark, [0, 2, 2, 2, 3, 4096])
+    assert _audit(spark, produced, consumed, bits=19) == [Delivery("t", "s", 5, 6, 2, 2, 1, ("0/1", "0/4097"))]
+    assert bucket_bits(200_000_000) == SEQUENCE_BITS
+    many = 100_000_000_000
+    assert MOST_BUCKETS / 2 < many >> bucket_bits(many) <= MOST_BUCKETS
 
 
 def test_a_loss_made_up_for_by_a_duplicate_is_found(spark: SparkSession) -> None:
@@ -81,33 +103,35 @@ def _stretches(
     return list(summarise(rows, ordinal).to_dict("records"))
 
 
+def _merged(stretches: list[Any]) -> list[Ordering]:
+    return orderings(merge_stretches(pd.DataFrame(stretches)).to_dict("records"))
+
+
 def test_steps_back_are_counted_inside_a_stretch() -> None:
     """3 then 2, and 9 then 4: two steps back, the deeper by five; a repeat is no step back."""
-    (found,) = merge_stretches(_stretches([1, 3, 2, 2, 9, 4]))
+    (found,) = _merged(_stretches([1, 3, 2, 2, 9, 4]))
     assert (found.steps_back, found.deepest_step, found.worst) == (2, 5, "producer 0, partition 0")
 
 
 def test_a_step_back_between_two_files_is_counted() -> None:
     """The second file begins below the first one's end."""
-    (found,) = merge_stretches([*_stretches([5, 6], file="b", at=100), *_stretches([1, 9], file="a")])
+    (found,) = _merged([*_stretches([5, 6], file="b", at=100), *_stretches([1, 9], file="a")])
     assert (found.steps_back, found.deepest_step) == (1, 4)
 
 
 def test_a_partition_handed_to_another_consumer_keeps_its_order() -> None:
     """The first consumer's messages came before the second one's, whatever their files are called."""
-    (found,) = merge_stretches(
-        [*_stretches([1, 2], file="z", consumer=1), *_stretches([3, 4], file="a", consumer=0, at=50)]
-    )
+    (found,) = _merged([*_stretches([1, 2], file="z", consumer=1), *_stretches([3, 4], file="a", consumer=0, at=50)])
     assert found.steps_back == 0
 
 
 def test_consumers_that_share_a_partition_are_not_set_against_each_other() -> None:
     """Nothing says which of two simultaneous receipts came first."""
     shared = [*_stretches([1, 9], consumer=0, at=0), *_stretches([2, 8], file="b", consumer=1, at=1)]
-    assert merge_stretches(shared)[0].steps_back == 0
+    assert _merged(shared)[0].steps_back == 0
 
 
 def test_batches_of_one_file_are_merged_in_the_order_read() -> None:
     """Two batches of the same file and the same instant keep their place."""
-    (found,) = merge_stretches([*_stretches([3, 4], ordinal=1), *_stretches([1, 2], ordinal=0)])
+    (found,) = _merged([*_stretches([3, 4], ordinal=1), *_stretches([1, 2], ordinal=0)])
     assert found.steps_back == 0
