@@ -22,6 +22,9 @@ from provisioning.host import Host, on_all
 class Generator(Protocol):
     """Makes one trial's load on the client hosts."""
 
+    def prepare(self) -> None:
+        """What takes time and needs no system, so that it may happen while the testbed is made ready. Raises HostError."""
+
     def load(
         self,
         endpoints: Endpoints,
@@ -36,20 +39,31 @@ class Generator(Protocol):
         HostError when a host fails.
         """
 
+    def close(self) -> None:
+        """Leaves no process behind, also without `load`. Idempotent, bounded in time, never raises."""
+
     def collect_logs(self, target: Path) -> None:
         """Fetches what its processes printed, as far as it is kept, into `target`/<host>/."""
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Our own load generator. `pythons`: as for `run_load`."""
+    """Our own load generator."""
 
     spec: TrialSpec
     topics: tuple[str, ...]
     probe_topic: str
     seed: int
     hosts: Sequence[Host]
-    pythons: Mapping[str, str]
+    crew: Crew
+
+    def prepare(self) -> None:
+        """See Generator."""
+        self.crew.enlist(self.spec.workload)
+
+    def close(self) -> None:
+        """See Generator."""
+        self.crew.close()
 
     def load(
         self,
@@ -78,12 +92,15 @@ class Workers:
         def count_before() -> None:
             observations["messages_stored_before"] = stored()
 
-        with Crew(self.hosts, self.pythons, on_progress, watch) as crew:
+        def run(one: LoadSpec) -> LoadResult:
+            return self.crew.run(one, on_progress, watch)
+
+        with self.crew:
             if load.workload.pacing == "search":
-                found = find_highest(load, crew.run, discard, on_progress, count_before)
+                found = find_highest(load, run, discard, on_progress, count_before)
                 result, observations["search"] = found.load, found.to_json()
             else:
-                result = crew.run(load)
+                result = run(load)
         if result.caught_up is not None:
             observations["caught_up"] = result.caught_up
         return dataclasses.replace(result, observations=observations)
@@ -106,7 +123,7 @@ def generator_of(
     if spec.generator == "native":
         [topic] = topics  # native trials are planned for loads of one topic only
         return NativeTools(SYSTEMS[spec.system].native_tool, spec.workload, topic, hosts, store)
-    return Workers(spec, topics, probe_topic, seed, hosts, pythons)
+    return Workers(spec, topics, probe_topic, seed, hosts, Crew(hosts, pythons))
 
 
 def clear_records(host: Host) -> None:

@@ -79,7 +79,7 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
 def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Reporter, folder: Path) -> dict[str, Any]:
     """Runs one trial into `folder` and returns its trial.json.
 
-    1. reset: stop every system, wipe, trim, sync, drop the page caches, verify with canaries
+    1. reset: start the load's processes; stop every system, wipe, trim, sync, drop the page caches, verify with canaries
     2. configure, start, topics: whole files from templates; wait until the cluster is complete, then until the topics are
     3. settings: read back what the running processes say and note what differs from what was intended
     4. load: the trial's generator makes it (warm-up, measurement, draining); telemetry beside it
@@ -107,6 +107,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
     try:
         with failures_end(log):
             with log.step("reset"):
+                generator.prepare()
                 cleaned = reset(
                     bench.hosts, lambda: daemons.kill_everything(bench.hosts), drop_caches=bench.drop_caches
                 )
@@ -133,6 +134,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
     finally:
         # also after Ctrl-C: a cluster left running would disturb whatever comes next
         with log.step("stop"):
+            generator.close()
             quietly(log, telemetry.stop)
             # no farewells, which take some systems many seconds: nothing of what they save is ever read
             quietly(log, lambda: daemons.kill_everything(bench.hosts))

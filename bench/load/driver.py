@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import secrets
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,14 +21,14 @@ from bench.load.abort import Abort
 from bench.load.collect import collect_records
 from bench.load.fleet import Fleet, RecordFile
 from bench.load.job import Job
-from bench.load.jobs import jobs_of
+from bench.load.jobs import jobs_of, worker_count
 from bench.load.observe import first_acknowledgement_ms, worker_observations
 from bench.load.run import Run
 from bench.load.samples import Sample, unread
 from bench.schedule import SECOND_NS, Schedule
 from bench.workload import Workload
 from provisioning.errors import InvalidInput
-from provisioning.host import Host
+from provisioning.host import Host, RemoteProcess
 
 __all__ = ["RECORDS", "Crew", "Limits", "LoadResult", "LoadSpec", "collect_records", "limits_for", "run_load"]
 
@@ -116,38 +117,51 @@ class LoadResult:
 class Crew:
     """The workers of one or several loads on `hosts` (clients); `pythons` maps host name to the shell words that run Python there.
 
-    `watch` is asked several times a second, must answer at once, and ends a run by what it has seen beyond the workers.
-    Workers stay connected from one run to the next if that has the same workers; whatever is raised within the `with` (also
-    KeyboardInterrupt), none is left behind after it.
+    Workers stay connected from one run to the next if that has the same workers. After the `with`, whatever was raised within
+    it (also KeyboardInterrupt), and after `close`, none is left behind.
     """
 
-    def __init__(
-        self, hosts: Sequence[Host], pythons: Mapping[str, str], on_progress: Callable[[str], None],
-        watch: Callable[[], Abort | None],
-    ) -> None:  # fmt: skip
+    def __init__(self, hosts: Sequence[Host], pythons: Mapping[str, str]) -> None:
         if not hosts:
             raise InvalidInput(
                 "no client hosts to place workers on.", next_step="Give the testbed at least one client host."
             )
         self._hosts, self._pythons = hosts, pythons
-        self._on_progress, self._watch = on_progress, watch
+        self._idle: deque[RemoteProcess] = deque()
         self._fleet = Fleet()
 
     def __enter__(self) -> Crew:
         return self
 
     def __exit__(self, *_raised: object) -> None:
-        self._fleet.close()
+        self.close()
 
-    def run(self, spec: LoadSpec) -> LoadResult:
-        """Runs one load. Raises HostError when a worker can't be started. A run that a live rule ends has `abort` set; it isn't
-        an exception."""
+    def close(self) -> None:
+        """Ends every worker. Idempotent, bounded in time, never raises."""
+        self._fleet.close()
+        while self._idle:
+            self._idle.popleft().close()
+
+    def enlist(self, workload: Workload) -> None:
+        """Starts the first run's workers ahead of it: they load their libraries meanwhile. Raises HostError."""
+        for number in range(len(self._idle), worker_count(workload)):
+            self._idle.append(self._spawn(number))
+
+    def run(
+        self, spec: LoadSpec, on_progress: Callable[[str], None] = lambda _text: None,
+        watch: Callable[[], Abort | None] = lambda: None,
+    ) -> LoadResult:  # fmt: skip
+        """Runs one load. Raises HostError when a worker can't be started.
+
+        `watch` is asked several times a second, must answer at once, and ends the run by what it has seen beyond the workers.
+        A run that a live rule ends has `abort` set; it isn't an exception.
+        """
         run = secrets.randbits(32)
         directory = f"{RECORDS}/{run:08x}"
         schedule = schedule_of(spec)
         self._man(jobs_of(spec, schedule, run), directory)
         fleet = self._fleet
-        course = Run(spec, schedule, fleet, self._on_progress, self._watch)
+        course = Run(spec, schedule, fleet, on_progress, watch)
         abort = course.follow()
         return LoadResult(
             directory=directory,
@@ -163,10 +177,9 @@ class Crew:
 
     def _man(self, jobs: Sequence[Job], directory: str) -> None:
         """Gives the jobs to the workers that there are, if they are the same and done, else to new ones."""
-        hosts = [self._hosts[number % len(self._hosts)] for number in range(len(jobs))]
         placed = [
-            dataclasses.replace(job, output_dir=f"{host.record.root}/{directory}")
-            for job, host in zip(jobs, hosts, strict=True)
+            dataclasses.replace(job, output_dir=f"{self._host(number).record.root}/{directory}")
+            for number, job in enumerate(jobs)
         ]
         workers = self._fleet.workers
         if (
@@ -178,8 +191,17 @@ class Crew:
             return
         self._fleet.close()
         self._fleet = Fleet()
-        for job, host in zip(placed, hosts, strict=True):
-            self._fleet.start(job, host, self._pythons[host.name])
+        for number, job in enumerate(placed):
+            process = self._idle.popleft() if self._idle else self._spawn(number)
+            self._fleet.take_on(job, self._host(number), process)
+
+    def _host(self, number: int) -> Host:
+        """Where the worker of that number is: round robin."""
+        return self._hosts[number % len(self._hosts)]
+
+    def _spawn(self, number: int) -> RemoteProcess:
+        host = self._host(number)
+        return host.spawn(f"exec {self._pythons[host.name]} -m bench.load.worker")
 
 
 def run_load(
@@ -191,8 +213,8 @@ def run_load(
     watch: Callable[[], Abort | None] = lambda: None,
 ) -> LoadResult:
     """Runs one load with a crew of its own; see Crew."""
-    with Crew(hosts, pythons, on_progress, watch) as crew:
-        return crew.run(spec)
+    with Crew(hosts, pythons) as crew:
+        return crew.run(spec, on_progress, watch)
 
 
 def schedule_of(spec: LoadSpec) -> Schedule:

@@ -1,4 +1,4 @@
-"""The workers as the operator sees them: started on their hosts, given jobs, listened to, told, ended. It decides nothing."""
+"""The workers as the operator sees them: given jobs, listened to, told, ended. It decides nothing."""
 
 from __future__ import annotations
 
@@ -56,15 +56,14 @@ class Worker:
 
 
 class Fleet:
-    """Starts workers and turns their lines into changes of `Worker`; one listening thread each."""
+    """Turns what workers say into changes of `Worker`; one listening thread each."""
 
     def __init__(self) -> None:
         self.workers: list[Worker] = []
         self._lines: Queue[tuple[Worker, str | Exception | None]] = Queue()
 
-    def start(self, job: Job, host: Host, python: str) -> None:
-        """Starts a worker on `host` and gives it its job. Raises HostError."""
-        process = host.spawn(f"exec {python} -m bench.load.worker")
+    def take_on(self, job: Job, host: Host, process: RemoteProcess) -> None:
+        """Gives a worker process that has just been started on `host` its first job. Raises HostError."""
         worker = Worker(job, host, process)
         self.workers.append(worker)
         process.send_line(job.to_line())

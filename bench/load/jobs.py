@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bench.clients.client import ClientSpec
 from bench.load.job import Job
 from bench.schedule import Schedule
+from bench.workload import Workload
 
 if TYPE_CHECKING:
     from bench.load.driver import LoadSpec
@@ -35,6 +36,11 @@ def jobs_of(spec: LoadSpec, schedule: Schedule, run: int) -> list[Job]:
             )
         )
     return jobs
+
+
+def worker_count(workload: Workload) -> int:
+    """How many jobs there are."""
+    return workload.producers + workload.consumers + (workload.backlog.consumers if workload.backlog else 0)
 
 
 def _consumers(

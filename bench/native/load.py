@@ -70,6 +70,12 @@ class NativeTools:
     store: SoftwareStore
     limits: Limits = field(default_factory=Limits)
 
+    def prepare(self) -> None:
+        """See Generator. A tool starts with its load."""
+
+    def close(self) -> None:
+        """See Generator. `load` ends what it starts."""
+
     def load(
         self, endpoints: Endpoints, *, on_progress: Progress, watch: Watch, stored: Callable[[], int | None]
     ) -> LoadResult:

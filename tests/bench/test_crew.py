@@ -41,9 +41,39 @@ def spec_of(broker: FakeBroker, **changes: Any) -> LoadSpec:
 
 def run_all(clients: list[ThreadHost], *specs: LoadSpec) -> list[LoadResult]:
     """One crew runs them in turn."""
-    hosts: list[Host] = [*clients]
-    with Crew(hosts, {host.name: "python3" for host in hosts}, lambda _text: None, lambda: None) as crew:
+    with crew_of(clients) as crew:
         return [crew.run(spec) for spec in specs]
+
+
+def crew_of(clients: list[ThreadHost]) -> Crew:
+    """Nobody in it yet."""
+    hosts: list[Host] = [*clients]
+    return Crew(hosts, {host.name: "python3" for host in hosts})
+
+
+def test_workers_started_ahead_do_the_first_run(clients: list[ThreadHost]) -> None:
+    """None is started twice, each is where it would be anyway; one that there is no job for ends with the crew."""
+    with FakeBroker(["t", "probe"]) as broker, crew_of(clients) as crew:
+        spec = spec_of(broker)
+        crew.enlist(dataclasses.replace(spec.workload, consumers=3))
+        result = crew.run(spec)
+        assert [sum(not process.orders for process in client.processes) for client in clients] == [1, 0]
+    assert result.produced_rows == 200
+    assert [worker["host"] for worker in result.workers] == ["client-1", "client-2"] * 2
+    assert [len(client.processes) for client in clients] == [3, 2]
+    for client in clients:
+        assert all(process.ended.wait(5) for process in client.processes)
+
+
+def test_workers_started_ahead_of_no_run_end(clients: list[ThreadHost]) -> None:
+    """A system that didn't start has no load."""
+    crew = crew_of(clients)
+    crew.enlist(WORKLOAD)
+    crew.enlist(WORKLOAD)
+    assert sum(len(client.processes) for client in clients) == WORKERS
+    crew.close()
+    crew.close()
+    assert all(process.ended.wait(5) for client in clients for process in client.processes)
 
 
 def test_workers_stay_connected_while_only_the_rate_changes(clients: list[ThreadHost], tmp_path: Path) -> None:
