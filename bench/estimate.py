@@ -13,8 +13,9 @@ SEARCH_STEPS, SEARCH_SHORT_STEPS = 12, 9
 SEARCH_CONFIRMATIONS = 1.2
 SEARCH_RISES = 2
 SEARCH_FINDS = 4
-# Around each run of a load: workers connect before it; consumers drain, and all end, after it.
-AROUND_A_RUN_S = 6.5
+# Once a load, workers connect and in the end leave; around each of its runs they get their jobs, and consumers drain.
+CONNECT_S = 4.0
+AROUND_A_RUN_S = 2.5
 # Readers of a backlog are faster than its writers: in the published campaigns six to twelve times; half as long is for safety.
 CATCH_UP_SHARE = 0.5
 
@@ -31,7 +32,7 @@ def load_s(workload: Workload) -> float:
     """The seconds that the load takes, from the first worker to the last."""
     searching = workload.pacing == "search"
     runs = SEARCH_WARMUPS + _search_steps(workload) + SEARCH_CONFIRMATIONS if searching else 1
-    return sending_s(workload) + runs * AROUND_A_RUN_S
+    return sending_s(workload) + CONNECT_S + runs * AROUND_A_RUN_S
 
 
 def messages(workload: Workload) -> float:

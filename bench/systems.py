@@ -58,6 +58,6 @@ SYSTEMS: dict[str, System] = {
         pulsar.PROFILES,
         native_pulsar.PulsarPerf(),
         journal_factor=2,
-        start_s=20,
+        start_s=26,
     ),
 }

@@ -63,15 +63,15 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
     """The steps of `run_trial` as the progress shows them, with how long each usually takes on two cores."""
     partitions = spec.workload.topics * spec.workload.partitions
     estimates = {
-        "reset": 3.0,
-        "configure": 1.0,
+        "reset": 2.5,
+        "configure": 0.5,
         "start": SYSTEMS[spec.system].start_s - 2.0,
-        "topics": 1.0 + partitions * PARTITION_S,
-        "settings": 4.0,
+        "topics": 2.5 + partitions * PARTITION_S,
+        "settings": 1.5,
         "load": load_s(spec.workload) + (NATIVE_EXTRA_S if spec.generator == "native" else 0.0),
-        "count": 2.0,
-        "stop": 5.0,
-        "collect": 1.0,
+        "count": 1.0,
+        "stop": 0.5,
+        "collect": 0.5,
     }
     return tuple(Step(f"{spec.trial}: {name}", estimate) for name, estimate in estimates.items())
 
