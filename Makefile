@@ -43,7 +43,7 @@ test-statistics: setup ## are intervals and verdicts as sure as they say? 2,000 
 bench-load: setup ## our load generator beside the systems' own tools (half an hour; OMB_HOME=... adds OpenMessaging Benchmark)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.load $(ARGS)
 
-bench-analysis: setup ## report job and exact percentiles of 50 and 200 million rows, Spark beside DuckDB (20 minutes, 2.6 GB in .samebox)
+bench-analysis: setup ## report job and exact percentiles of 50 and 200 million rows, Spark beside DuckDB (half an hour, 2.6 GB in .samebox)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.analysis $(ARGS)
 
 bench-overhead: setup ## where the time between two trials goes, per system (fifteen minutes)
