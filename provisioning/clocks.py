@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from provisioning.agents import PYTHON
 from provisioning.errors import HostError
 from provisioning.host import Host, on_all
 
@@ -36,7 +37,7 @@ for _ in sys.stdin:
     after = time.monotonic_ns()
     print(json.dumps([wall, (before + after) // 2, after - before]), flush=True)
 """
-ANSWER_COMMAND = f"python3 -u -c {shlex.quote(_ANSWERER)}"
+ANSWER_COMMAND = f"{PYTHON} -u -c {shlex.quote(_ANSWERER)}"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from provisioning.agents import PYTHON
 from provisioning.errors import CommandFailed, HostError
 from provisioning.host import COMMAND_TIMEOUT_S, Host
 
@@ -53,7 +54,7 @@ def install_checks(host: Host) -> None:
 
 def check_command(host: Host, *arguments: str | int | float) -> str:
     """The shell command of one probe."""
-    return shlex.join(["python3", _remote_path(host), *map(str, arguments)])
+    return f"{PYTHON} {shlex.join([_remote_path(host), *map(str, arguments)])}"
 
 
 def run_check(host: Host, *arguments: str | int | float, timeout_s: float = COMMAND_TIMEOUT_S) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class RecordedHost(ScriptedHost):
                 "cached": {"cached_bytes": 4096},
                 "evict": {"files": 1, "bytes": 1, "resident_bytes_after": 0, "unreadable": list(self.unreadable)},
             }
-            return words[2], json.dumps(answers[words[2]]), 0
+            return words[3], json.dumps(answers[words[3]]), 0
         if command == DROP_COMMAND:
             return "drop", "", 0 if self.may_drop else 1
         known = {"sync": "sync", "cat": "boot-id", "set": "wipe", "rm": "remove"}

@@ -50,10 +50,11 @@ class ProbedHost(ScriptedHost):
         self, command: str, *, timeout_s: float = 60.0, check: bool = True, stdin: bytes | None = None
     ) -> Completed:
         words = shlex.split(command)
-        if words[:2] == ["python3", "/srv/samebox/tools/disk-checks.pyz"]:
-            assert self.files[words[1]] == archive(), "probes must be pushed before they are run"
-            self.probed.append(words[2])
-            self.answers[command] = json.dumps(self._answer(words[2], words[3:]))
+        program, probe = words[:3], words[3:]
+        if program == ["python3", "-IS", "/srv/samebox/tools/disk-checks.pyz"]:
+            assert self.files[program[-1]] == archive(), "probes must be pushed before they are run"
+            self.probed.append(probe[0])
+            self.answers[command] = json.dumps(self._answer(probe[0], probe[1:]))
         return super().run(command, timeout_s=timeout_s, check=check, stdin=stdin)
 
     def _answer(self, probe: str, arguments: list[str]) -> dict[str, Any]:
@@ -199,7 +200,7 @@ def test_a_broken_probe_is_an_error_with_its_evidence() -> None:
     """A host without a working python3 fails the vetting with the host's words, it isn't 'rejected'."""
     host = ScriptedHost(record("broker-1"))
     for directories in ("/srv/samebox /data/1",):
-        command = f"python3 /srv/samebox/tools/disk-checks.pyz device {directories}"
+        command = f"python3 -IS /srv/samebox/tools/disk-checks.pyz device {directories}"
         host.answers[command] = Completed(command, "", "python3: not found", 127)
     with pytest.raises(Exception, match="python3: not found") as raised:
         vet([host], load_thresholds(), SMALL, progress=lambda *_: None)
