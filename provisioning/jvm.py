@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from provisioning.agents import ask, program
 from provisioning.errors import DeploymentError
 from provisioning.host import Host
 
-JCMD_TIMEOUT_S = 60.0
-JCMD = "jcmd -J-XX:-UsePerfData"  # jcmd is a JVM too, and would leave its counters in /tmp
-_PID = re.compile(r"^(\d+):$", re.M)
+AGENT = program("jvm_agent.py")
+TIMEOUT_S = 90.0
 _FLAG = re.compile(r"-XX:(?:([+-])(\w+)|(\w+)=(\S*))")
 
 
@@ -24,20 +24,10 @@ def java(argfile: str, libs: str, main_class: str, *arguments: str, class_data: 
     return ("java", *flags, "-cp", f"{libs}/*", main_class, *arguments)
 
 
-def flags_command(pids: Mapping[str, int]) -> str:
-    """The command line that prints the flags of several JVMs of one host."""
-    return f"for pid in {' '.join(str(pid) for pid in pids.values())}; do {JCMD} $pid VM.flags; done"
-
-
-def parse_flags(printed: str) -> dict[int, dict[str, str]]:
-    """`jcmd PID VM.flags` of several JVMs: pid -> flag -> value; only flags that don't have their default are printed."""
-    parts = _PID.split(printed)[1:]
-    return {int(pid): _flags(body) for pid, body in zip(parts[::2], parts[1::2], strict=True)}
-
-
-def _flags(body: str) -> dict[str, str]:
+def parse_flags(printed: str) -> dict[str, str]:
+    """`VM.flags` of a JVM: flag -> value; only flags that don't have their default are printed."""
     found = {}
-    for sign, switch, key, value in _FLAG.findall(body):
+    for sign, switch, key, value in _FLAG.findall(printed):
         if switch:
             found[switch] = "true" if sign == "+" else "false"
         else:
@@ -47,29 +37,36 @@ def _flags(body: str) -> dict[str, str]:
 
 def read_flags(host: Host, pids: Mapping[str, int]) -> dict[str, dict[str, str]]:
     """The flags of running JVMs: daemon -> flag -> value. Raises DeploymentError if one didn't answer."""
-    if not pids:
-        return {}
-    completed = host.run(flags_command(pids), timeout_s=JCMD_TIMEOUT_S, check=False)
-    by_pid = parse_flags(completed.stdout)
-    silent = [name for name, pid in pids.items() if not by_pid.get(pid)]
-    if silent:
-        raise DeploymentError(
-            f"{host.name}: jcmd did not print the flags of {', '.join(silent)}: {completed.stderr.strip()[-400:]}",
-            next_step="jcmd comes with a JDK (a JRE is not enough) and must run as the user that runs the daemon.",
-        )
-    return {name: by_pid[pid] for name, pid in pids.items()}
+    told = _told(host, [(name, pid, "VM.flags") for name, pid in pids.items()])
+    return {name: parse_flags(printed) for name, printed in zip(pids, told, strict=True)}
+
+
+def _told(host: Host, questions: Sequence[tuple[str, int, str]]) -> list[str]:
+    """What JVMs say to diagnostic commands, (daemon, pid, command) each."""
+    if not questions:
+        return []
+    request = {"questions": [[pid, command] for _, pid, command in questions]}
+    answers = ask(host, AGENT, request, timeout_s=TIMEOUT_S)
+    for (name, pid, command), answer in zip(questions, answers, strict=True):
+        if "error" in answer:
+            raise DeploymentError(
+                f"{host.name}: {name} (pid {pid}) did not answer {command}: {answer['error']}",
+                next_step="A JVM answers the user that runs it, and none that was started with DisableAttachMechanism.",
+            )
+    return [answer["said"] for answer in answers]
 
 
 def system_properties(printed: str) -> dict[str, str]:
-    """`jcmd PID VM.system_properties`: a Java properties file, in which colons and backslashes are escaped."""
+    """`VM.system_properties`: a Java properties file, in which colons and backslashes are escaped."""
     lines = [line for line in printed.splitlines() if "=" in line and not line.startswith("#")]
     pairs = (line.split("=", 1) for line in lines)
     return {key: re.sub(r"\\(.)", r"\1", value) for key, value in pairs}
 
 
-def read_system_properties(host: Host, pid: int) -> dict[str, str]:
-    """The system properties of a running JVM."""
-    return system_properties(host.run(f"{JCMD} {pid} VM.system_properties", timeout_s=JCMD_TIMEOUT_S).stdout)
+def read_system_properties(host: Host, daemon: str, pid: int) -> dict[str, str]:
+    """The system properties of a running JVM. Raises DeploymentError if it didn't answer."""
+    [told] = _told(host, [(daemon, pid, "VM.system_properties")])
+    return system_properties(told)
 
 
 def shell(argv: tuple[str, ...]) -> str:

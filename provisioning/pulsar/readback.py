@@ -102,7 +102,7 @@ def _read_host(
         say=say,
     )
     if "zookeeper" in by_daemon:
-        properties = read_system_properties(host, pids["zookeeper"])
+        properties = read_system_properties(host, "zookeeper", pids["zookeeper"])
         settings = zookeeper_settings(evidence.said[0], properties, evidence.constants)
         # no command tells the address that it binds: the process' own listening socket does
         ending = f":{settings.get('clientPort')}"

@@ -14,6 +14,6 @@ class ShellHost(ScriptedHost):
     def run(
         self, command: str, *, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True, stdin: bytes | None = None
     ) -> Completed:
-        del stdin
-        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=timeout_s, check=check)
-        return Completed(command, done.stdout, done.stderr, done.returncode)
+        shell = ["sh", "-c", command]
+        done = subprocess.run(shell, input=stdin or b"", capture_output=True, timeout=timeout_s, check=check)
+        return Completed(command, done.stdout.decode(), done.stderr.decode(), done.returncode)

@@ -75,8 +75,8 @@ def test_sizes() -> None:
 
 
 def test_flags_of_a_running_jvm() -> None:
-    """jcmd's own output, recorded: what was asked for is found in it."""
-    [flags] = parse_flags((RECORDED / "jvm-flags.txt").read_text()).values()
+    """A JVM's answer, recorded: what was asked for is found in it."""
+    flags = parse_flags((RECORDED / "jvm-flags.txt").read_text())
     assert flags["MaxHeapSize"] == "536870912"
     assert flags["UseG1GC"] == "true"
     assert flags["THPStackMitigation"] == "false"
@@ -84,7 +84,7 @@ def test_flags_of_a_running_jvm() -> None:
 
 
 def test_system_properties_are_unescaped() -> None:
-    """jcmd escapes colons as a properties file does."""
+    """A JVM escapes colons as a properties file does."""
     found = system_properties((RECORDED / "zookeeper-system-properties.txt").read_text())
     assert found["zookeeper.server.2"] == "127.0.0.22:2888:3888"
 
