@@ -9,12 +9,16 @@ from provisioning.host import Host
 
 
 def place(host: Host, rendered: Mapping[str, str], *, emptied: Sequence[str]) -> None:
-    """Writes every file (path -> content) and removes the logs of earlier trials, whose evidence is not this trial's."""
+    """Writes every file (path -> content) and removes the logs of earlier trials, whose evidence is not this trial's.
+
+    What earlier processes left in their scratch goes, too: one that was killed can't tidy up (libraries of many megabytes).
+    """
     for path, content in rendered.items():
         host.put(content.encode(), path)
-    host.run(f"mkdir -p {quote(scratch(host))}; rm -f " + " ".join(quote(path) for path in emptied))
+    folder = quote(scratch(host))
+    host.run(f"rm -rf {folder}; mkdir -p {folder}; rm -f " + " ".join(quote(path) for path in emptied))
 
 
 def scratch(host: Host) -> str:
-    """Where processes of the host put what they need for a while."""
-    return f"{host.record.root}/tmp"
+    """Where a system's processes put what they need for a while."""
+    return f"{host.record.root}/tmp/processes"
