@@ -71,8 +71,8 @@ def wipe_command(base: str, path: str) -> str:
 def wipe(host: Host) -> None:
     """Empties all data directories of a host; all are checked before the first is touched."""
     checked = [(check_wipeable(host.record, data_dir), data_dir.path) for data_dir in host.record.data_dirs]
-    for base, path in checked:
-        host.run(wipe_command(base, path), timeout_s=WIPE_TIMEOUT_S)
+    if checked:
+        host.run("\n".join(wipe_command(base, path) for base, path in checked), timeout_s=WIPE_TIMEOUT_S)
 
 
 def trim_command(mount: str) -> str:
