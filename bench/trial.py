@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,6 @@ TRIAL_SCHEMA = 1
 TOPIC, PROBE_TOPIC = "samebox", "samebox-probe"
 # Beside its load, a native tool starts twice (producer, consumers) and shuts down slowly.
 NATIVE_EXTRA_S = 20.0
-# For a system to end by itself. The data are wiped before the next start, and Kafka's controllers take 7 s over their farewells.
-STOP_GRACE_S = 3.0
 # for a partition to be made and for clients to connect to it: 1 ms (Kafka) and 7 ms (Pulsar) on two cores, with 1,000 of them
 PARTITION_S = 0.007
 
@@ -109,7 +108,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
         with failures_end(log):
             with log.step("reset"):
                 cleaned = reset(
-                    bench.hosts, lambda: daemons.stop_everything(bench.hosts), drop_caches=bench.drop_caches
+                    bench.hosts, lambda: daemons.kill_everything(bench.hosts), drop_caches=bench.drop_caches
                 )
                 log.observations["reset"] = cleaned.as_observation()
             with log.step("configure"):
@@ -121,9 +120,11 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
             with log.step("topics"):
                 deployment.create_topics()
             with log.step("settings"):
-                settings = _read_back(deployment, intended)
-                started = deployment.daemons()
-                log.observations["boot_ids"] = {"before": facts.boot_ids(bench.hosts)}
+                with ThreadPoolExecutor() as pool:
+                    read_back = pool.submit(_read_back, deployment, intended)
+                    started = deployment.daemons()
+                    log.observations["boot_ids"] = {"before": facts.boot_ids(bench.hosts)}
+                settings = read_back.result()
                 clocks = clock_bounds(bench.hosts)
             with log.step("load"):
                 load = _load(generator, bench, deployment, telemetry, log)
@@ -133,7 +134,8 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
         # also after Ctrl-C: a cluster left running would disturb whatever comes next
         with log.step("stop"):
             quietly(log, telemetry.stop)
-            quietly(log, lambda: daemons.stop_everything(bench.hosts, grace_s=STOP_GRACE_S))
+            # no farewells, which take some systems many seconds: nothing of what they save is ever read
+            quietly(log, lambda: daemons.kill_everything(bench.hosts))
     with log.step("collect"):
         rows = _collect(deployment, generator, telemetry, load, spec.trial, bench, folder, log)
     return _document(spec, campaign, bench, deployment, log, load, settings, rows)
@@ -196,10 +198,15 @@ def _count(
     log: TrialLog,
 ) -> None:
     # After an abort the system isn't asked: one that has stopped answering would only let minutes pass.
-    asked = log.abort is None
-    log.observations["messages_stored"] = _or_none(deployment.messages_stored) if asked else None
-    log.observations["under_replicated"] = _or_none(lambda: list(deployment.under_replicated())) if asked else None
-    ended = {(state.host, state.daemon): state for state in deployment.daemons()}
+    reads: dict[str, Callable[[], Any]] = {
+        "messages_stored": deployment.messages_stored,
+        "under_replicated": lambda: list(deployment.under_replicated()),
+    }
+    with ThreadPoolExecutor() as pool:
+        asked = {name: pool.submit(_or_none, read) for name, read in reads.items()} if log.abort is None else {}
+        ended = {(state.host, state.daemon): state for state in deployment.daemons()}
+        log.observations["boot_ids"]["after"] = facts.boot_ids(bench.hosts)
+    log.observations |= {name: asked[name].result() if name in asked else None for name in reads}
     log.observations["daemons"] = [
         {
             "host": state.host,
@@ -216,7 +223,6 @@ def _count(
         {"host": host, "bound_before_ns": clocks[host].bound_ns, "bound_after_ns": after[host].bound_ns}
         for host in clocks
     ]
-    log.observations["boot_ids"]["after"] = facts.boot_ids(bench.hosts)
 
 
 def _or_none(read: Callable[[], Any]) -> Any:

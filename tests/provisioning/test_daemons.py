@@ -89,6 +89,16 @@ def test_a_host_that_is_gone_keeps_no_other_alive() -> None:
     assert well.asked[-1] == command(json.loads(stop_request(tier=0)))
 
 
+def test_all_are_killed_at_once() -> None:
+    """One request per host, whatever runs there; the host that is gone keeps no other's alive."""
+    killed = {"stopped": ["bookie", "broker"], "killed": ["bookie", "broker"], "left": {}}
+    well, gone = host({stop_request(grace_s=0.0): killed}), host({}, "broker-2")
+    gone.answers = {command(json.loads(stop_request(grace_s=0.0))): HostUnreachable("broker-2", "connection refused")}
+    with pytest.raises(HostsFailed, match="broker-2: connection refused"):
+        daemons.kill_everything([gone, well])
+    assert len(well.asked) == 1
+
+
 def await_request(slice_s: float, probes: list[Any]) -> str:
     request = {"verb": "await", "run_dir": "/r/run", "names": ["broker"], "probes": probes, "slice_s": slice_s}
     return json.dumps(request)
