@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 from provisioning.agents import ask, program
 from provisioning.host import Host
+from provisioning.inventory import HostRecord
 
 AGENT = program("audit_agent.py")
 AUDIT_TIMEOUT_S = 60.0
+# what was found in the jars of a host's folder
+_constants: dict[tuple[HostRecord, str, tuple[str, ...], frozenset[str]], frozenset[str]] = {}
 
 
 @dataclass(frozen=True)
@@ -30,17 +33,21 @@ def look(
     names: Collection[str] = (),
     say: Sequence[tuple[str, int, str]] = (),
 ) -> Evidence:
-    """One look at a host: where `pids` listen, which `names` are strings in the `jars` of `folder`, what ports answer to `say`."""
+    """One look at a host: where `pids` listen, which `names` are strings in the `jars` of `folder`, what ports answer to `say`.
+
+    A host's jars are read once for the same names: they are never changed, only brought as another folder.
+    """
+    question = (host.record, folder, tuple(jars), frozenset(names))
     request = {
         "pids": list(pids.values()),
         "folder": folder,
-        "jars": list(jars),
+        "jars": [] if question in _constants else list(jars),
         "names": sorted(names),
         "say": [list(one) for one in say],
     }
     answer = ask(host, AGENT, request, timeout_s=AUDIT_TIMEOUT_S)
     return Evidence(
         {name: tuple(answer["listeners"][str(pid)]) for name, pid in pids.items()},
-        frozenset(answer["constants"]),
+        _constants.setdefault(question, frozenset(answer["constants"])),
         tuple(answer["said"]),
     )

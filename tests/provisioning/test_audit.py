@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import socket
 import zipfile
@@ -9,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from provisioning.agents import command
+from provisioning.audit import look
 from provisioning.audit_agent import constants, listeners, readable
+from provisioning.host import ScriptedHost
 from provisioning.inventory import HostRecord, SshAddress
 
 RECORD = HostRecord("broker-1", "broker", SshAddress("127.0.0.1", 22, "b", ""), "127.0.0.1", "/r", (), "", "", 1)
@@ -43,3 +48,21 @@ def test_only_whole_constants_count(tmp_path: Path) -> None:
     wanted = ["journalSyncData", "journalSync", "text", "abc"]
     assert constants(str(tmp_path), ["server-*.jar"], wanted) == ["abc", "journalSyncData"]
     assert constants(str(tmp_path), ["other-*.jar"], wanted) == []
+
+
+def test_the_jars_of_a_host_are_read_once() -> None:
+    """The same names again are looked for in no jar; other names are, and so is everything on another host."""
+
+    def asked(jars: list[str], names: list[str]) -> str:
+        return command({"pids": [], "folder": "/r/libs", "jars": jars, "names": names, "say": []})
+
+    def answer(*known: str) -> str:
+        return json.dumps({"listeners": {}, "constants": known, "said": []})
+
+    host = ScriptedHost(RECORD, {asked(["a-*.jar"], ["x", "y"]): answer("x"), asked([], ["x", "y"]): answer()})
+    for _ in range(2):
+        assert look(host, {}, folder="/r/libs", jars=["a-*.jar"], names=["y", "x"]).constants == {"x"}
+    host.answers = {asked(["a-*.jar"], ["z"]): answer("z")}
+    assert look(host, {}, folder="/r/libs", jars=["a-*.jar"], names=["z"]).constants == {"z"}
+    other = ScriptedHost(dataclasses.replace(RECORD, name="broker-2"), {asked(["a-*.jar"], ["x", "y"]): answer("y")})
+    assert look(other, {}, folder="/r/libs", jars=["a-*.jar"], names=["x", "y"]).constants == {"y"}
