@@ -41,6 +41,7 @@ class KafkaDeployment:
         self._nodes = layout.nodes(hosts)
         self._software = ""  # relative to a host's root; known once installed
         self._plan: Plan | None = None
+        self._described = ""  # the topics, as the brokers showed them when they were complete
 
     def install(self) -> None:
         self._software = self._store.deploy(self.system, self._hosts())
@@ -57,6 +58,7 @@ class KafkaDeployment:
             lambda host: place(host, rendered[host.name], emptied=[logs[host.name]]),
         )
         self._plan = plan
+        self._described = ""
         self._topic_settings = intended["topic"]
         return intended
 
@@ -76,7 +78,7 @@ class KafkaDeployment:
         return rendered, intended
 
     def class_data_there(self) -> bool:
-        return class_data.there([(node.host, node.daemon) for node in self._nodes], self._software)
+        return class_data.there(layout.with_class_data(self._nodes), self._software)
 
     def keep_class_data(self) -> None:
         class_data.keep(self._hosts(), self._software)
@@ -85,8 +87,7 @@ class KafkaDeployment:
         if self._planned().record_class_data:
             class_data.prepare(self._hosts(), self._software)
         nodes = {node.host.name: node for node in self._nodes}
-        on_all("kafka: formatting", self._hosts(), lambda host: self._format(nodes[host.name]))
-        on_all("kafka: starting", self._hosts(), lambda host: self._start(nodes[host.name]))
+        on_all("kafka: formatting and starting", self._hosts(), lambda host: self._start(nodes[host.name]))
         # A node says so when it is registered with the controllers' quorum and may serve, not merely when it listens.
         probes = {
             node.host.name: [daemons.Probe(f"{node.component} to join", ("Kafka Server started",), path=node.log_path)]
@@ -108,7 +109,7 @@ class KafkaDeployment:
         create += ["--replication-factor", str(layout.replicas(self._nodes))]
         for key, value in self._topic_settings.items():
             create += ["--config", f"{key}={value}"]
-        self._tool(self._brokers()[0], "TopicCommand", *create)
+        self._tool("TopicCommand", *create)
 
     def _await_complete(self, topics: Sequence[Topic]) -> None:
         """Waits until every partition has all its replicas in sync."""
@@ -116,10 +117,11 @@ class KafkaDeployment:
         limit_s = TOPIC_LIMIT_S + PARTITION_LIMIT_S * expected
         deadline = time.monotonic() + limit_s
         while True:
-            described = printed.partitions(self._tool(self._brokers()[0], "TopicCommand", "--describe"))
-            found = [each for each in described if each.topic in names]
+            described = self._tool("TopicCommand", "--describe")
+            found = [each for each in printed.partitions(described) if each.topic in names]
             behind = [each for each in found if not each.replicas or set(each.replicas) != set(each.in_sync)]
             if len(found) == expected and not behind:
+                self._described = described
                 return
             if time.monotonic() > deadline:
                 raise DeploymentError(
@@ -129,23 +131,29 @@ class KafkaDeployment:
 
     def effective_settings(self) -> Settings:
         plan = self._planned()
-        dead = [f"{state.host}: {state.daemon}" for state in self.daemons() if state.pid is None]
+        states = self.daemons()
+        dead = [f"{state.host}: {state.daemon}" for state in states if state.pid is None]
         if dead:
             raise DeploymentError(f"kafka: not running any more, so not to be asked: {', '.join(dead)}")
-        with ThreadPoolExecutor(max_workers=len(self._nodes) + 3) as pool:
-            flags = [(node, pool.submit(self._jvm_flags, node)) for node in self._nodes]
-            controllers = [
-                (node, pool.submit(self._node_configs, node)) for node in self._nodes if node.daemon == "controller"
-            ]
-            brokers = pool.submit(self._configs, self._brokers()[0], "--entity-type", "brokers")
-            topics = pool.submit(self._configs, self._brokers()[-1], "--entity-type", "topics")
-            described = pool.submit(self._tool, self._brokers()[-1], "TopicCommand", "--describe")
-        effective = {f"jvm/{node.component}": future.result() for node, future in flags}
-        effective |= {node.component: future.result() for node, future in controllers}
-        effective |= {node.component: brokers.result().get(str(node.node_id), {}) for node in self._brokers()}
+        pids = {state.host: {state.daemon: state.pid} for state in states if state.pid is not None}
+        controllers = [node for node in self._nodes if node.daemon == "controller"]
+        with ThreadPoolExecutor(max_workers=len(self._nodes) + 2) as pool:
+            flags = pool.submit(
+                on_all, "kafka: reading flags", self._hosts(), lambda host: read_flags(host, pids[host.name])
+            )
+            brokers = pool.submit(self._broker_configs)
+            of_controllers = pool.map(self._controller_configs, controllers)
+        effective = {f"jvm/{node.component}": flags.result()[node.host.name][node.daemon] for node in self._nodes}
+        effective |= {node.component: settings for node, settings in zip(controllers, of_controllers, strict=True)}
+        effective |= {
+            node.component: brokers.result().get(str(node.node_id), {})
+            for node in self._nodes
+            if node.daemon == "broker"
+        }
         names = [topic.name for topic in plan.topics]
-        layouts = printed.topic_layouts(described.result())
-        effective["topic"] = joined(topics.result().get(name, {}) for name in names)
+        described = self._described or self._tool("TopicCommand", "--describe")
+        settings, layouts = printed.topic_settings(described), printed.topic_layouts(described)
+        effective["topic"] = joined(settings.get(name, {}) for name in names)
         effective["topic/layout"] = joined(layouts.get(name, {}) for name in names)
         return effective
 
@@ -157,14 +165,14 @@ class KafkaDeployment:
     def messages_stored(self) -> int:
         topics = self._planned().topics
         pattern, expected = "|".join(topic.name for topic in topics), sum(topic.partitions for topic in topics)
-        output = self._tool(self._brokers()[0], "GetOffsetShell", "--topic", pattern, "--time", "latest")
+        output = self._tool("GetOffsetShell", "--topic", pattern, "--time", "latest")
         offsets = printed.end_offsets(output)
         if len(offsets) != expected:
             raise DeploymentError(f"kafka: end offsets of {len(offsets)} of {expected} partitions: {output[-400:]}")
         return sum(offsets.values())
 
     def under_replicated(self) -> Sequence[str]:
-        output = self._tool(self._brokers()[0], "TopicCommand", "--describe", "--under-replicated-partitions")
+        output = self._tool("TopicCommand", "--describe", "--under-replicated-partitions")
         return [f"{each.topic}-{each.number}" for each in printed.partitions(output)]
 
     def daemons(self) -> Sequence[DaemonState]:
@@ -186,9 +194,6 @@ class KafkaDeployment:
     def _hosts(self) -> list[Host]:
         return [node.host for node in self._nodes]
 
-    def _brokers(self) -> list[layout.Node]:
-        return [node for node in self._nodes if node.daemon == "broker"]
-
     def _planned(self) -> Plan:
         if self._plan is None or not self._software:
             raise DeploymentError("kafka: install and configure come first.")
@@ -199,43 +204,41 @@ class KafkaDeployment:
 
     def _start(self, node: layout.Node) -> None:
         plan = self._planned()
+        self._format(node)
         argv = layout.broker_argv(node, self._software_of(node), record_class_data=plan.record_class_data)
         daemons.start(node.host, [Daemon(node.daemon, argv, node.log_path, niceness=plan.daemon_niceness)])
 
     def _format(self, node: layout.Node) -> None:
         """Once per wipe. The data directories are made here, not in `configure`: a reset may come between."""
         directories = " ".join(quote(path) for path in node.log_dirs)
-        argv = ("format", "-t", CLUSTER_ID, "-c", node.config_path)
-        storage_tool = shell(layout.tool_argv(node, self._software_of(node), "kafka.tools.StorageTool", *argv))
+        arguments, record = ("format", "-t", CLUSTER_ID, "-c", node.config_path), self._planned().record_class_data
+        storage_tool = shell(
+            layout.tool_argv(node, self._software_of(node), layout.FORMAT_TOOL, *arguments, record_class_data=record)
+        )
         marker = quote(f"{node.log_dirs[0]}/meta.properties")
         command = f"mkdir -p {directories} && {{ test -f {marker} || {storage_tool}; }}"
         node.host.run(command, timeout_s=FORMAT_TIMEOUT_S)
 
-    def _tool(self, node: layout.Node, tool: str, *arguments: str, server: str = "--bootstrap-server") -> str:
-        if server == "--bootstrap-server":
-            address = layout.service_url(self._nodes)
-        else:
-            address = f"{node.host.record.address}:{layout.CONTROLLER_PORT}"
-        config = ("--command-config", f"{node.etc}/tool.properties")
-        package = "kafka.admin" if tool == "ConfigCommand" else "org.apache.kafka.tools"
-        argv = layout.tool_argv(
-            node, self._software_of(node), f"{package}.{tool}", server, address, *config, *arguments
-        )
+    def _tool(self, tool: str, *arguments: str, controller: layout.Node | None = None) -> str:
+        """What a tool prints that asks the brokers, or one controller on its own host. Raises DeploymentError."""
+        node = controller or layout.asked(self._nodes)
+        server = ("--bootstrap-server", layout.service_url(self._nodes))
+        if controller is not None:
+            server = ("--bootstrap-controller", f"{node.host.record.address}:{layout.CONTROLLER_PORT}")
+        main_class = f"{'kafka.admin' if tool == 'ConfigCommand' else 'org.apache.kafka.tools'}.{tool}"
+        # one of them suffices, and several at once would write into one file
+        record = self._planned().record_class_data and tool == "ConfigCommand"
+        words = (*server, "--command-config", f"{node.etc}/tool.properties", *arguments)
+        argv = layout.tool_argv(node, self._software_of(node), main_class, *words, record_class_data=record)
         try:
             return node.host.run(shell(argv), timeout_s=TOOL_TIMEOUT_S).stdout
         except HostError as error:
             raise DeploymentError(f"kafka: {tool} {' '.join(arguments)} failed: {error}") from error
 
-    def _configs(self, node: layout.Node, *entity: str) -> dict[str, dict[str, str]]:
-        return printed.configs(self._tool(node, "ConfigCommand", "--describe", "--all", *entity))
+    def _broker_configs(self) -> dict[str, dict[str, str]]:
+        """Node id -> settings, of all brokers."""
+        return printed.configs(self._tool("ConfigCommand", "--describe", "--all", "--entity-type", "brokers"))
 
-    def _node_configs(self, node: layout.Node) -> dict[str, str]:
+    def _controller_configs(self, node: layout.Node) -> dict[str, str]:
         entity = ("--describe", "--all", "--entity-type", "brokers", "--entity-name", str(node.node_id))
-        output = self._tool(node, "ConfigCommand", *entity, server="--bootstrap-controller")
-        return printed.configs(output).get(str(node.node_id), {})
-
-    def _jvm_flags(self, node: layout.Node) -> dict[str, str]:
-        pid = daemons.running(node.host).get(node.daemon)
-        if pid is None:
-            raise DeploymentError(f"{node.host.name}: {node.daemon} doesn't run any more.")
-        return read_flags(node.host, {node.daemon: pid})[node.daemon]
+        return printed.configs(self._tool("ConfigCommand", *entity, controller=node)).get(str(node.node_id), {})

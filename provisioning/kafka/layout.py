@@ -18,6 +18,8 @@ CLIENT_PORT = 9092
 CONTROLLER_PORT = 9093
 LIBS = "/libs"
 FIRST_CONTROLLER_ID = 101
+FORMAT_TOOL = "kafka.tools.StorageTool"
+FORMAT, ADMIN = "format", "admin"  # the tools' class data
 DEFAULT_HEAP = {"broker": "512m", "controller": "256m"}
 
 
@@ -113,9 +115,7 @@ def files(node: Node, all_nodes: Sequence[Node], plan: Plan) -> dict[str, str]:
     return {
         node.config_path: render_properties(node, all_nodes, plan),
         f"{node.etc}/{node.daemon}.jvm": render_jvm(node, plan),
-        f"{node.etc}/tool.jvm": render(
-            "kafka/tool.jvm.j2", log4j2=f"{node.etc}/log4j2.properties", tmp=scratch(node.host)
-        ),
+        f"{node.etc}/tool.jvm": render("kafka/tool.jvm.j2", tmp=scratch(node.host)),
         f"{node.etc}/tool.properties": render("kafka/tool.properties.j2"),
         f"{node.etc}/log4j2.properties": render("kafka/log4j2.properties.j2"),
     }
@@ -137,7 +137,21 @@ def broker_argv(node: Node, software: str, *, record_class_data: bool) -> tuple[
     )
 
 
-def tool_argv(node: Node, software: str, main_class: str, *arguments: str) -> tuple[str, ...]:
-    """What runs one of Kafka's own tools on the node's host. Most of its classes are the node's, too, so it uses its class data."""
-    class_data = flag(software, node.daemon)
-    return java(f"{node.etc}/tool.jvm", software + LIBS, main_class, *arguments, class_data=class_data)
+def tool_argv(
+    node: Node, software: str, tool: str, *arguments: str, record_class_data: bool = False
+) -> tuple[str, ...]:
+    """What runs one of Kafka's own tools (its class) on the node's host. Those that ask brokers share their class data."""
+    class_data = flag(software, FORMAT if tool == FORMAT_TOOL else ADMIN, record=record_class_data)
+    return java(f"{node.etc}/tool.jvm", software + LIBS, tool, *arguments, class_data=class_data)
+
+
+def with_class_data(all_nodes: Sequence[Node]) -> list[tuple[Host, str]]:
+    """Each kind of process that leaves its class data on a host."""
+    asking = [node for node in all_nodes if node.daemon == "controller"] + [asked(all_nodes)]
+    kinds = [(node.host, node.daemon) for node in all_nodes] + [(node.host, FORMAT) for node in all_nodes]
+    return kinds + [(node.host, ADMIN) for node in asking]
+
+
+def asked(all_nodes: Sequence[Node]) -> Node:
+    """The broker on whose host the tools run that ask any of them."""
+    return next(node for node in all_nodes if node.daemon == "broker")

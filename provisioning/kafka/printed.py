@@ -8,6 +8,8 @@ from dataclasses import dataclass
 _HEADING = re.compile(r"^(?:All|Dynamic) configs for (\S+) (\S+) are:$|^Default configs for .* are:$")
 _CONFIG = re.compile(r"^  (?P<key>\S+?)=(?P<value>.*) sensitive=(?P<sensitive>true|false) synonyms=\{.*\}$", re.S)
 _PARTITION = re.compile(r"^\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: (\S*)\tIsr: (\S*)", re.M)
+_SETTINGS = re.compile(r"^Topic: (\S+)\t.*\tConfigs: ?(.*)$", re.M)
+_SETTING = re.compile(r"([a-z][a-z0-9.-]*)=(.*?)(?=,[a-z][a-z0-9.-]*=|$)")
 _LAYOUT = re.compile(r"^Topic: (\S+)\t.*PartitionCount: (\d+)\tReplicationFactor: (\d+)", re.M)
 
 
@@ -68,6 +70,11 @@ def topic_layouts(printed: str) -> dict[str, dict[str, str]]:
         topic: {"partitions": partitions, "replication.factor": replicas}
         for topic, partitions, replicas in _LAYOUT.findall(printed)
     }
+
+
+def topic_settings(printed: str) -> dict[str, dict[str, str]]:
+    """`TopicCommand --describe`: topic -> its settings that aren't Kafka's defaults."""
+    return {topic: dict(_SETTING.findall(settings)) for topic, settings in _SETTINGS.findall(printed)}
 
 
 def end_offsets(printed: str) -> dict[tuple[str, int], int]:

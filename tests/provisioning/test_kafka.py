@@ -97,7 +97,7 @@ def test_a_level_that_there_is_not_is_refused(level: str) -> None:
 
 def test_the_level_goes_over_the_clients_settings() -> None:
     """A profile sets the client as it likes, but what an acknowledgement promises is the level's."""
-    tidied = "mkdir -p /srv/{0}/tmp; rm -f /srv/{0}/log/kafka-broker.log"
+    tidied = "rm -rf /srv/{0}/tmp/processes; mkdir -p /srv/{0}/tmp/processes; rm -f /srv/{0}/log/kafka-broker.log"
     brokers = [ScriptedHost(each.record, {tidied.format(each.name): ""}) for each in BROKERS]
     deployment = KafkaDeployment(brokers, Deployed())
     deployment.install()
@@ -149,6 +149,22 @@ def test_partitions_and_layout() -> None:
     assert found[0] == printed.Partition("samebox", 0, "3", ("3", "1", "2"), ("3", "1", "2"))
     assert printed.topic_layouts(text)["samebox"] == {"partitions": "6", "replication.factor": "3"}
     assert printed.topic_layouts("") == {}
+
+
+def test_settings_of_topics() -> None:
+    """Those that were asked for, also where a value has a comma."""
+    found = printed.topic_settings((RECORDED / "kafka-topic-describe.txt").read_text())["samebox"]
+    assert found == {
+        "min.insync.replicas": "2", "retention.ms": "-1", "flush.messages": "1", "max.message.bytes": "1048588",
+        "unclean.leader.election.enable": "false",
+    }  # fmt: skip
+    several = (
+        "Topic: t\tTopicId: x\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: cleanup.policy=compact,delete,a.b=1\n"
+    )
+    assert printed.topic_settings(several) == {"t": {"cleanup.policy": "compact,delete", "a.b": "1"}}
+    assert printed.topic_settings("Topic: t\tTopicId: x\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: \n") == {
+        "t": {}
+    }
 
 
 def test_end_offsets() -> None:
