@@ -15,6 +15,7 @@ from provisioning.remote_http import HttpRequest, HttpResponse, http
 
 RETRY_S = 0.2
 PARALLEL = 4
+_LEDGERS = "internalStats?metadata=true"
 POLICY_KEYS = ("bookkeeperEnsemble", "bookkeeperWriteQuorum", "bookkeeperAckQuorum")
 
 
@@ -37,23 +38,31 @@ class Admin:
         found = {key: str(persistence[key]) for key in POLICY_KEYS if key in persistence}
         return found | {"numBundles": str(policies["bundles"]["numBundles"])}
 
-    def create_topic(self, topic: Topic) -> None:
-        """Makes the topic and has a broker load every partition and open its ledger. Raises DeploymentError."""
-        path = f"/persistent/{NAMESPACE}/{topic.name}/partitions"
-        self._exchange("PUT", path, str(topic.partitions), accepted=(204, 409))
-        limit_s = TOPIC_LIMIT_S + PARTITION_LIMIT_S * topic.partitions
+    def create_topics(self, topics: Sequence[Topic]) -> dict[str, list[str]]:
+        """Makes topics and has brokers load every partition and open its ledger; returns what `internal_stats` then says of each.
+
+        Raises DeploymentError.
+        """
+        for topic in topics:
+            path = f"/persistent/{NAMESPACE}/{topic.name}/partitions"
+            self._exchange("PUT", path, str(topic.partitions), accepted=(204, 409))
+        partitions = [(topic.name, at) for topic in topics for at in range(topic.partitions)]
+        limit_s = TOPIC_LIMIT_S + PARTITION_LIMIT_S * len(partitions)
         deadline_s = self._monotonic_s() + limit_s
+        opened: dict[tuple[str, int], str] = {}
         while True:
             # The PUT only wrote metadata: asking a partition for its statistics is what loads it.
-            answers = self._ask_partitions(topic, "internalStats")
-            behind = [at for at, answer in enumerate(answers) if not _is_open(answer)]
+            left = [each for each in partitions if each not in opened]
+            answers = dict(zip(left, self._ask_partitions(left, _LEDGERS), strict=True))
+            opened |= {each: answer.body for each, answer in answers.items() if _is_open(answer)}
+            behind = [each for each in left if each not in opened]
             if not behind:
-                return
+                return {topic.name: [opened[topic.name, at] for at in range(topic.partitions)] for topic in topics}
             if self._monotonic_s() > deadline_s:
-                seen = answers[behind[0]]
+                (name, at), seen = behind[0], answers[behind[0]]
                 raise DeploymentError(
-                    f"pulsar: {len(behind)} of {topic.partitions} partitions of {topic.name} are not loaded after "
-                    f"{limit_s:g} s; partition {behind[0]} answers {seen.status} {seen.body[:300]}"
+                    f"pulsar: {len(behind)} of {len(partitions)} partitions are not loaded after {limit_s:g} s; "
+                    f"partition {at} of {name} answers {seen.status} {seen.body[:300]}"
                 )
             time.sleep(RETRY_S)
 
@@ -67,7 +76,7 @@ class Admin:
 
     def internal_stats(self, topic: Topic) -> list[str]:
         """Every partition's ledgers with their metadata. Raises DeploymentError if one has none."""
-        return [answer.body for answer in self._answers(topic, "internalStats?metadata=true")]
+        return [answer.body for answer in self._answers(topic, _LEDGERS)]
 
     def writable_bookies(self) -> set[str]:
         """The bookies that take writes, as the first one that answers sees it. Raises DeploymentError if none does."""
@@ -98,12 +107,13 @@ class Admin:
             )
         return answer.body
 
-    def _ask_partitions(self, topic: Topic, what: str) -> list[HttpResponse]:
-        paths = [f"/persistent/{NAMESPACE}/{topic.name}-partition-{at}/{what}" for at in range(topic.partitions)]
+    def _ask_partitions(self, partitions: Sequence[tuple[str, int]], what: str) -> list[HttpResponse]:
+        """Of partitions by topic and number."""
+        paths = [f"/persistent/{NAMESPACE}/{name}-partition-{at}/{what}" for name, at in partitions]
         return http(self._host, [self._request("GET", path) for path in paths], parallel=PARALLEL)
 
     def _answers(self, topic: Topic, what: str) -> list[HttpResponse]:
-        answers = self._ask_partitions(topic, what)
+        answers = self._ask_partitions([(topic.name, at) for at in range(topic.partitions)], what)
         for at, answer in enumerate(answers):
             if answer.status != 200:
                 raise DeploymentError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -42,6 +43,7 @@ class PulsarDeployment:
         self._software = ""  # relative to a host's root; known once installed
         self._plan: Plan | None = None
         self._intended: dict[str, dict[str, str]] = {}
+        self._ledgers: dict[str, list[str]] = {}  # topic -> its partitions' ledgers, as they were when all were open
         self._admin = Admin(self._layout)
 
     def install(self) -> None:
@@ -61,6 +63,7 @@ class PulsarDeployment:
         )
         self._plan = plan
         self._intended = intended
+        self._ledgers = {}
         return intended
 
     def _render(self, plan: Plan) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
@@ -90,7 +93,8 @@ class PulsarDeployment:
         return rendered, intended
 
     def class_data_there(self) -> bool:
-        return class_data.there([(each.host, each.daemon) for each in self._layout.processes], self._software)
+        kinds = [(each.host, each.daemon) for each in self._layout.processes]
+        return class_data.there([*kinds, (self._layout.zookeepers[0].host, places.SETUP)], self._software)
 
     def keep_class_data(self) -> None:
         class_data.keep(self._layout.hosts, self._software)
@@ -123,16 +127,18 @@ class PulsarDeployment:
 
     def create_topics(self) -> None:
         plan = self._planned()
-        for topic in (plan.probe, *plan.topics):
-            self._admin.create_topic(topic)
+        self._ledgers = self._admin.create_topics([plan.probe, *plan.topics])
 
     def effective_settings(self) -> Settings:
         topics = self._planned().topics
-        effective = read_processes(self._layout, self._intended, self._software + places.LIBS)
-        effective["namespace"] = self._admin.namespace()
-        ledgers = [stats for topic in topics for stats in self._admin.internal_stats(topic)]
-        effective["ledgers"] = joined(ledger_settings(stats) for stats in ledgers)
-        effective["topic/layout"] = joined({"partitions": str(self._admin.partition_count(topic))} for topic in topics)
+        with ThreadPoolExecutor(max_workers=2 + len(topics)) as pool:
+            processes = pool.submit(read_processes, self._layout, self._intended, self._software + places.LIBS)
+            namespace = pool.submit(self._admin.namespace)
+            counts = pool.map(self._admin.partition_count, topics)
+            ledgers = [self._ledgers.get(topic.name) or self._admin.internal_stats(topic) for topic in topics]
+        effective = processes.result() | {"namespace": namespace.result()}
+        effective["ledgers"] = joined(ledger_settings(stats) for of_topic in ledgers for stats in of_topic)
+        effective["topic/layout"] = joined({"partitions": str(count)} for count in counts)
         return effective
 
     def endpoints(self) -> Endpoints:
@@ -207,10 +213,9 @@ class PulsarDeployment:
         """Once per wipe: the marker lies with ZooKeeper's data and is wiped with them."""
         host = self._layout.zookeepers[0].host
         zookeepers, broker = f"zk:{self._layout.zookeeper_addresses}", self._layout.brokers[0].address
-        argv = places.tool_argv(
+        argv = places.setup_argv(
             host,
             self._software_on(host),
-            "org.apache.pulsar.PulsarClusterMetadataSetup",
             *(
                 "--cluster",
                 places.CLUSTER,
@@ -222,6 +227,7 @@ class PulsarDeployment:
             *("--default-namespace-bundle-number", self._intended["namespace"]["numBundles"]),
             *("--web-service-url", f"http://{broker}:{places.WEB_PORT}"),
             *("--broker-service-url", f"pulsar://{broker}:{places.SERVICE_PORT}"),
+            record_class_data=self._planned().record_class_data,
         )
         marker = quote(f"{places.zookeeper_dir(host)}/initialised")
         host.run(f"test -f {marker} || {{ {shell(argv)} && touch {marker}; }}", timeout_s=INIT_TIMEOUT_S)

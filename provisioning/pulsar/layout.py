@@ -30,6 +30,7 @@ DEFAULT_MEMORY: dict[str, dict[str, str]] = {
 }
 CONFIG_FILES = {"zookeeper": "zoo.cfg", "bookie": "bookkeeper.conf", "broker": "broker.conf"}
 DIRECTORIES = "directories"
+SETUP = "setup"  # the class data of what writes the first metadata
 TIERS = {"zookeeper": 0, "bookie": 1, "broker": 2}
 
 
@@ -169,7 +170,7 @@ def files(process: Process, everything: Layout, plan: Plan) -> dict[str, str]:
             _config(process, everything, plan, memory), overrides_for(plan, process.component)
         ),
         process.jvm_path: override_jvm_flags(jvm, overrides_for(plan, f"jvm/{process.component}")),
-        f"{etc(process.host)}/tool.jvm": render("pulsar/tool.jvm.j2", log4j2=log4j2, tmp=scratch(process.host)),
+        f"{etc(process.host)}/tool.jvm": render("pulsar/tool.jvm.j2", tmp=scratch(process.host)),
         log4j2: render("pulsar/log4j2.properties.j2"),
     }
 
@@ -233,7 +234,8 @@ def argv(process: Process, software: str, *, record_class_data: bool) -> tuple[s
     return java(process.jvm_path, software + LIBS, *main, process.config_path, class_data=class_data)
 
 
-def tool_argv(host: Host, software: str, main_class: str, *arguments: str) -> tuple[str, ...]:
-    """What runs one of Pulsar's own tools on a host. Most of its classes are a broker's, too, so it uses its class data."""
-    class_data = flag(software, "broker")
-    return java(f"{etc(host)}/tool.jvm", software + LIBS, main_class, *arguments, class_data=class_data)
+def setup_argv(host: Host, software: str, *arguments: str, record_class_data: bool) -> tuple[str, ...]:
+    """What writes the cluster's first metadata, run on a host."""
+    class_data = flag(software, SETUP, record=record_class_data)
+    main = "org.apache.pulsar.PulsarClusterMetadataSetup"
+    return java(f"{etc(host)}/tool.jvm", software + LIBS, main, *arguments, class_data=class_data)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,9 @@ from provisioning.inventory import DataDir, HostRecord, Role, SshAddress
 from provisioning.jvm import system_properties
 from provisioning.pulsar import layout as places
 from provisioning.pulsar import readback
+from provisioning.pulsar.admin import Admin
 from provisioning.pulsar.durability import LEVELS, level_settings
+from provisioning.remote_http import HttpRequest, HttpResponse
 from provisioning.rendering import properties
 
 RECORDED = Path(__file__).with_name("recorded")
@@ -214,3 +218,28 @@ def test_ledger_settings_as_recorded() -> None:
     """Ensemble and quorums of a real ledger."""
     body = (RECORDED / "pulsar-internal-stats.json").read_text()
     assert readback.ledger_settings(body) == {"ensembleSize": "3", "writeQuorumSize": "3", "ackQuorumSize": "2"}
+
+
+def test_only_partitions_that_are_not_open_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic is made once every partition has its ledger; what was said of it then is kept, in the partitions' order."""
+    rounds: list[list[str]] = []
+
+    def answer(_host: Host, requests: Sequence[HttpRequest], *, parallel: int = 1) -> list[HttpResponse]:
+        del parallel
+        if requests[0].method == "PUT":
+            return [HttpResponse(204, "")]
+        rounds.append([request.url.rpartition("/default/")[2].partition("/")[0] for request in requests])
+        late = {"t-partition-1"} if len(rounds) == 1 else set()
+        return [
+            HttpResponse(503, "")
+            if name in late
+            else HttpResponse(200, json.dumps({"state": "LedgerOpened", "of": name}))
+            for name in rounds[-1]
+        ]
+
+    monkeypatch.setattr("provisioning.pulsar.admin.http", answer)
+    monkeypatch.setattr("provisioning.pulsar.admin.RETRY_S", 0.0)
+    opened = Admin(places.layout(BROKERS)).create_topics([Topic("probe", 1), Topic("t", 3)])
+    assert rounds == [["probe-partition-0", "t-partition-0", "t-partition-1", "t-partition-2"], ["t-partition-1"]]
+    assert [json.loads(each)["of"] for each in opened["t"]] == [f"t-partition-{at}" for at in range(3)]
+    assert len(opened["probe"]) == 1
