@@ -46,7 +46,7 @@ bench-load: setup ## our load generator beside the systems' own tools (half an h
 bench-analysis: setup ## exact percentiles of 50 million rows, Spark beside DuckDB (a few minutes, 0.3 GB in .samebox)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.analysis $(ARGS)
 
-bench-overhead: setup ## where the time between two trials goes, per system (ten minutes)
+bench-overhead: setup ## where the time between two trials goes, per system (fifteen minutes)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.overhead $(ARGS)
 
 lint: setup ## style and types

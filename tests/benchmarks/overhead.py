@@ -21,6 +21,7 @@ from rich.table import Table
 from bench.campaign import Campaign
 from bench.checkout import CHECKOUT
 from bench.progress import reporter_for
+from bench.rehearsal import PAYS_FROM_TRIALS
 from bench.results import Results
 from bench.runner import prepare, run_campaign, steps_to_run
 from bench.systems import SYSTEMS
@@ -124,7 +125,8 @@ def main(arguments: Sequence[str]) -> int:
     """Prints what was measured."""
     parser = argparse.ArgumentParser(prog="make bench-overhead", description=__doc__)
     parser.add_argument("--systems", nargs="+", choices=sorted(SYSTEMS), default=sorted(SYSTEMS))
-    parser.add_argument("--trials", type=int, default=4)
+    # as many as have a system start from its class data, as in a campaign of any length
+    parser.add_argument("--trials", type=int, default=PAYS_FROM_TRIALS)
     parser.add_argument("--partitions", type=int, default=WORKLOAD.partitions)
     parser.add_argument("--results", type=Path, help="a results folder to read instead of running trials")
     options = parser.parse_args(arguments)
