@@ -220,7 +220,7 @@ def require_java(hosts: Sequence[Host], found: Mapping[str, facts.Facts], *, why
     if unfit:
         raise MissingRequirement(
             f"Java {OLDEST_JAVA} or newer must be on the PATH of these hosts ({why}): {', '.join(unfit)}.",
-            next_step="Install a JDK there (a JRE has no jcmd), e.g. Debian's openjdk-17-jdk-headless.",
+            next_step="Install it there, e.g. Debian's openjdk-17-jdk-headless.",
         )
 
 

@@ -49,7 +49,7 @@ REQUIREMENTS = (
             "redhat": ("java-17-openjdk-devel",),
             "debian": ("openjdk-17-jdk-headless",),
         },
-        "brokers run on it, and jcmd reads their flags back",
+        "brokers run on it",
         ("broker", "metadata"),
     ),
     Requirement(
