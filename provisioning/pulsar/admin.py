@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from provisioning.deployment import PARTITION_LIMIT_S, TOPIC_LIMIT_S, Topic
 from provisioning.errors import DeploymentError
@@ -14,7 +13,7 @@ from provisioning.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, NAMESPACE,
 from provisioning.remote_http import HttpRequest, HttpResponse, http
 
 RETRY_S = 0.2
-PARALLEL = 4
+PARALLEL = 16  # a partition waits for the disks of others much longer than it computes
 _LEDGERS = "internalStats?metadata=true"
 POLICY_KEYS = ("bookkeeperEnsemble", "bookkeeperWriteQuorum", "bookkeeperAckQuorum")
 
@@ -70,13 +69,25 @@ class Admin:
         """How many partitions the topic has."""
         return int(json.loads(self._exchange("GET", f"/persistent/{NAMESPACE}/{topic.name}/partitions"))["partitions"])
 
-    def partition_stats(self, topic: Topic) -> list[dict[str, Any]]:
-        """Every partition's statistics, from the broker that owns it. Raises DeploymentError if one has none."""
-        return [json.loads(answer.body) for answer in self._answers(topic, "stats")]
+    def messages_in(self, topic: Topic) -> int:
+        """Messages accepted in all partitions, each as its broker counts them. Raises DeploymentError if one isn't counted."""
+        path = f"/persistent/{NAMESPACE}/{topic.name}/partitioned-stats?perPartition=true&subscriptionBacklogSize=false"
+        counted = json.loads(self._exchange("GET", path))["partitions"]
+        if len(counted) != topic.partitions:
+            raise DeploymentError(
+                f"pulsar: {len(counted)} of {topic.partitions} partitions of {topic.name} are counted"
+            )
+        return sum(int(each["msgInCounter"]) for each in counted.values())
 
     def internal_stats(self, topic: Topic) -> list[str]:
         """Every partition's ledgers with their metadata. Raises DeploymentError if one has none."""
-        return [answer.body for answer in self._answers(topic, _LEDGERS)]
+        answers = self._ask_partitions([(topic.name, at) for at in range(topic.partitions)], _LEDGERS)
+        for at, answer in enumerate(answers):
+            if answer.status != 200:
+                raise DeploymentError(
+                    f"pulsar: partition {at} of {topic.name} answers {answer.status} to {_LEDGERS}: {answer.body[:300]}"
+                )
+        return [answer.body for answer in answers]
 
     def writable_bookies(self) -> set[str]:
         """The bookies that take writes, as the first one that answers sees it. Raises DeploymentError if none does."""
@@ -111,15 +122,6 @@ class Admin:
         """Of partitions by topic and number."""
         paths = [f"/persistent/{NAMESPACE}/{name}-partition-{at}/{what}" for name, at in partitions]
         return http(self._host, [self._request("GET", path) for path in paths], parallel=PARALLEL)
-
-    def _answers(self, topic: Topic, what: str) -> list[HttpResponse]:
-        answers = self._ask_partitions([(topic.name, at) for at in range(topic.partitions)], what)
-        for at, answer in enumerate(answers):
-            if answer.status != 200:
-                raise DeploymentError(
-                    f"pulsar: partition {at} of {topic.name} answers {answer.status} to {what}: {answer.body[:300]}"
-                )
-        return answers
 
 
 def _is_open(answer: HttpResponse) -> bool:

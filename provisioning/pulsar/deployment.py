@@ -111,8 +111,11 @@ class PulsarDeployment:
         )
         self._start(zookeepers)
         quorum = [Probe("a ZooKeeper quorum", ("Mode:",), port=places.ZOOKEEPER_PORT, send="srvr")]
-        self._await("pulsar: starting ZooKeeper", zookeepers, quorum, limit_s=QUORUM_LIMIT_S)
-        self._initialise_metadata()
+        # it connects as soon as there is a quorum, and until then loads its classes
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            initialised = pool.submit(self._initialise_metadata)
+            self._await("pulsar: starting ZooKeeper", zookeepers, quorum, limit_s=QUORUM_LIMIT_S)
+            initialised.result()
         self._start(stores)
         addresses = [process.address for process in self._layout.brokers]
         registered = tuple(f"{address}:{places.WEB_PORT}" for address in addresses)
@@ -146,8 +149,7 @@ class PulsarDeployment:
 
     def messages_stored(self) -> int:
         # Messages, not entries: an entry is a batch. The counter is the owning broker's; nothing is unloaded during a trial.
-        stats = [each for topic in self._planned().topics for each in self._admin.partition_stats(topic)]
-        return sum(int(each["msgInCounter"]) for each in stats)
+        return sum(self._admin.messages_in(topic) for topic in self._planned().topics)
 
     def under_replicated(self) -> Sequence[str]:
         # With an ensemble of all bookies, one that takes no writes leaves every ledger a copy short.
@@ -224,6 +226,7 @@ class PulsarDeployment:
                 "--configuration-metadata-store",
                 zookeepers,
             ),
+            *("--zookeeper-session-timeout-ms", str(round(QUORUM_LIMIT_S * 1000))),
             *("--default-namespace-bundle-number", self._intended["namespace"]["numBundles"]),
             *("--web-service-url", f"http://{broker}:{places.WEB_PORT}"),
             *("--broker-service-url", f"pulsar://{broker}:{places.SERVICE_PORT}"),

@@ -243,3 +243,14 @@ def test_only_partitions_that_are_not_open_are_asked_again(monkeypatch: pytest.M
     assert rounds == [["probe-partition-0", "t-partition-0", "t-partition-1", "t-partition-2"], ["t-partition-1"]]
     assert [json.loads(each)["of"] for each in opened["t"]] == [f"t-partition-{at}" for at in range(3)]
     assert len(opened["probe"]) == 1
+
+
+def test_messages_of_every_partition_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition that no broker counts makes it no count at all."""
+    counted = {f"persistent://public/default/t-partition-{at}": {"msgInCounter": at + 1} for at in range(3)}
+    body = json.dumps({"msgInCounter": 6, "partitions": counted})
+    monkeypatch.setattr("provisioning.pulsar.admin.http", lambda _host, _requests: [HttpResponse(200, body)])
+    admin = Admin(places.layout(BROKERS))
+    assert admin.messages_in(Topic("t", 3)) == 6
+    with pytest.raises(DeploymentError, match="3 of 4 partitions of t are counted"):
+        admin.messages_in(Topic("t", 4))
