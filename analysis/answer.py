@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from statistics import median
 from typing import Any
 
 from analysis.campaign import Campaign
@@ -11,10 +13,13 @@ from analysis.certainty.correction import reach_of
 from analysis.certainty.interval import FEWEST_BLOCKS, TOO_FEW_BLOCKS
 from analysis.certainty.noise_band import why_no_band
 from analysis.certainty.verdict import SHOWN
-from analysis.comparison import Comparison, ContestantOutcome, Exclusion
-from analysis.formatting import interval, ratio, words
+from analysis.comparison import RATE, Cell, Comparison, ContestantOutcome, Exclusion
+from analysis.evidence import Evidence
+from analysis.formatting import interval, number, quantity, ratio, size, words
+from analysis.latencies import RESPONSE
 
-_SPOKEN = ("response_latency_p99", "response_latency_p50", "throughput_achieved", "drain_rate")
+_SPOKEN = ("response_latency_p99", "response_latency_p50", RATE, "drain_rate")
+_CELLS_SPOKEN = 3  # of more, each one's ratio would fill the first screen
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Answer:
 
 def answer(
     campaign: Campaign,
+    trials: Sequence[Evidence],
     comparisons: Sequence[Comparison],
     outcomes: Sequence[ContestantOutcome],
     excluded: Sequence[Exclusion],
@@ -35,12 +41,22 @@ def answer(
 ) -> Answer:
     """Puts the outcomes first, then the headline ratios. `aa_outcomes`: of A/A blocks, told only where something wasn't met."""
     findings = [_outcome_sentence(outcome) for outcome in outcomes]
-    findings += [_ratio_sentence(c) for metric in _SPOKEN for c in comparisons if c.metric == metric]
+    unsound = {exclusion.trial for exclusion in excluded}
+    sound = [each for each in trials if each.trial.name not in unsound and not each.trial.is_aa]
+    findings += _search_sentences(sound)
+    found = [each for each in comparisons if each.metric != RATE or each.cell not in _offered(sound)]
+    findings += _ratio_sentences(found) if comparisons else _value_sentences(sound)
     warnings = _size_warnings(campaign.manifest)
+    warnings += _silence_warnings(sound)
     warnings += [_excluded_sentence(excluded)] if excluded else []
     warnings += [f"In A/A blocks, {_outcome_sentence(o)}" for o in aa_outcomes if o.not_met or o.unknown]
     warnings += _design_warnings(campaign)
     return Answer(tuple(findings), _certainty(comparisons), tuple(warnings))
+
+
+def _offered(trials: Sequence[Evidence]) -> set[Cell]:
+    """The cells whose rate was given: whether it was reached is an outcome."""
+    return {each.trial.cell for each in trials if each.trial.has_offered_rate}
 
 
 def _outcome_sentence(outcome: ContestantOutcome) -> str:
@@ -56,26 +72,90 @@ def _counted(trials_by_check: Mapping[str, int]) -> str:
     return ", ".join(f"{check} ({count} trial{'s' if count > 1 else ''})" for check, count in trials_by_check.items())
 
 
+def _search_sentences(trials: Sequence[Evidence]) -> list[str]:
+    """Per cell, the highest rates that searches confirmed."""
+    found: dict[Cell, dict[str, list[int]]] = {}
+    sizes = {}
+    for each in trials:
+        search = each.trial.document["observations"].get("search")
+        if search and search["rate_per_s"] is not None:
+            found.setdefault(each.trial.cell, {}).setdefault(each.trial.contestant, []).append(search["rate_per_s"])
+            sizes[each.trial.cell] = int(each.trial.workload["message_bytes"])
+    if len(found) > _CELLS_SPOKEN:
+        return [f"The highest sustained rates of {len(found)} cells (workload and durability level) are listed below."]
+    return [
+        f"{_where(cell)}: the highest sustained rate was "
+        + ", ".join(f"{_rates(rates, sizes[cell])} of {contestant}" for contestant, rates in by_contestant.items())
+        + "."
+        for cell, by_contestant in found.items()
+    ]
+
+
+def _rates(rates: Sequence[int], message_bytes: int) -> str:
+    low, high = min(rates), max(rates)
+    if low == high:
+        return f"{low:,} msg/s ({size(low * message_bytes)}/s)"
+    return f"{low:,} to {high:,} msg/s (up to {size(high * message_bytes)}/s, {len(rates)} searches)"
+
+
+def _value_sentences(trials: Sequence[Evidence]) -> list[str]:
+    """What was measured, where there is nothing to compare it with: per contestant and cell, up to so many cells."""
+    found = []
+    cells = list(dict.fromkeys((each.trial.cell, each.trial.contestant) for each in trials))
+    for cell, contestant in cells[:_CELLS_SPOKEN]:
+        own = [each for each in trials if (each.trial.cell, each.trial.contestant) == (cell, contestant)]
+        said = [
+            f"{name} {' and '.join(f'{number(value_ns / 1e6)} ms' for value_ns in values)}"
+            for name, quantile in (("p50", 500_000), ("p99", 990_000))
+            if (values := [p.value_ns for each in own if (p := each.percentile(RESPONSE, quantile)) and p.value_ns])
+        ]
+        if said:
+            found.append(f"{_where(cell)}: {contestant}'s response latency was {', '.join(said)}.")
+    return found
+
+
+def _where(cell: Cell) -> str:
+    return f"Workload {cell[0]}, durability level {cell[1]}"
+
+
+def _ratio_sentences(comparisons: Sequence[Comparison]) -> list[str]:
+    """Cell by cell; where there are many cells, one sentence for all cells of a metric and two contestants."""
+    spoken = [found for metric in _SPOKEN for found in comparisons if found.metric == metric]
+    if len({found.cell for found in spoken}) <= _CELLS_SPOKEN:
+        return [_ratio_sentence(found) for found in spoken]
+    return [
+        _sentence_of_cells(list(cells))
+        for _, cells in groupby(
+            sorted(spoken, key=lambda found: (_SPOKEN.index(found.metric), found.first, found.second)),
+            key=lambda found: (found.metric, found.first, found.second),
+        )
+    ]
+
+
+def _sentence_of_cells(found: Sequence[Comparison]) -> str:
+    one, medians = found[0], [each.median for each in found]
+    larger, smaller = sum(each > 1 for each in medians), sum(each < 1 for each in medians)
+    shown = sum(each.certainty.verdict == SHOWN for each in found)
+    where = f"{len(found)} cells (workload and durability level)" if len(found) > 1 else "1 cell"
+    return (
+        f"{one.first}'s {words(one.metric)} was {ratio(min(medians))} to {ratio(max(medians))} that of {one.second} over {where}: "
+        f"larger in {larger}, smaller in {smaller}; a difference is shown in {shown or 'none'}."
+    )
+
+
 def _ratio_sentence(found: Comparison) -> str:
     """A ratio with its interval, or that no difference is shown, or, without an interval, the values."""
-    workload, level = found.cell
-    where, metric = f"Workload {workload}, durability level {level}", words(found.metric)
-    limits, shown = (
-        found.certainty.interval,
-        f"{found.first}'s {metric} was {ratio(found.median)} that of {found.second}",
-    )
+    where, metric, limits = _where(found.cell), words(found.metric), found.certainty.interval
+    first, second = (median(getattr(entry, place) for entry in found.ratios) for place in ("first", "second"))
+    was = f"was {ratio(found.median)} that of {found.second}, {number(first)} against {quantity(second, found.unit)}"
     if limits is None:
         values = ", ".join(ratio(entry.ratio) for entry in found.ratios)
-        return (
-            f"{where}: {shown} ({f'median of {found.blocks} blocks: {values}' if found.blocks > 1 else 'one block'})."
-        )
-    certain = f"median of {found.blocks} blocks; {interval(limits.low, limits.high, limits.attained)}"
+        certain = f"medians of {found.blocks} blocks: {values}" if found.blocks > 1 else "one block"
+        return f"{where}: {found.first}'s {metric} {was} ({certain})."
+    certain = f"medians of {found.blocks} blocks; {interval(limits.low, limits.high, limits.attained)}"
     if found.certainty.verdict == SHOWN:
-        return f"{where}: {shown} ({certain})."
-    return (
-        f"{where}: no difference shown in {metric}. {found.first}'s was {ratio(found.median)} that of {found.second} "
-        f"({certain}); {found.certainty.why}."
-    )
+        return f"{where}: {found.first}'s {metric} {was} ({certain})."
+    return f"{where}: no difference shown in {metric}. {found.first}'s {was} ({certain}); {found.certainty.why}."
 
 
 def _certainty(comparisons: Sequence[Comparison]) -> str:
@@ -114,9 +194,24 @@ def _size_warnings(manifest: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def _silence_warnings(trials: Sequence[Evidence]) -> list[str]:
+    """What was never acknowledged has no latency, so a contestant that fails to answer looks faster than it was."""
+    found = []
+    for contestant in dict.fromkeys(each.trial.contestant for each in trials):
+        counts = [each.counts for each in trials if each.trial.contestant == contestant]
+        scheduled = sum(each.scheduled_in_measure for each in counts)
+        silent = scheduled - sum(each.acknowledged_in_measure for each in counts)
+        if silent:
+            found.append(
+                f"{contestant}'s latencies are only those of what got through: {silent:,} of {scheduled:,} messages that were to be "
+                f"measured ({silent / scheduled:.2%}) were never acknowledged, and are in none."
+            )
+    return found
+
+
 def _excluded_sentence(excluded: Sequence[Exclusion]) -> str:
-    names = ", ".join(exclusion.trial for exclusion in excluded)
-    return f"Not compared, because the measurement wasn't shown to be sound: {names}."
+    names = (f"{each.trial} ({', '.join(reason.partition(':')[0] for reason in each.reasons)})" for each in excluded)
+    return f"Not compared, because the measurement wasn't shown to be sound: {', '.join(names)}."
 
 
 def _design_warnings(campaign: Campaign) -> list[str]:

@@ -99,7 +99,7 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         aa_outcomes=aa_outcomes,
         excluded=excluded,
         comparisons=comparisons,
-        answer=answer(campaign, comparisons, outcomes, excluded, aa_outcomes),
+        answer=answer(campaign, trials, comparisons, outcomes, excluded, aa_outcomes),
         cross_checks=cross_checks(trials, natives, checks, measured),
     )
 
@@ -112,8 +112,8 @@ def draw(found: Results, aggregates: Aggregates) -> Drawings:
         cell: shared_limits_ms([one for one in seconds if one.trial.cell == cell])
         for cell in {one.trial.cell for one in seconds}
     }
-    times = [trial_drawing(one, limits[one.trial.cell]) for one in seconds]
     excluded = {exclusion.trial for exclusion in found.excluded}
+    times = [trial_drawing(one, limits[one.trial.cell], is_excluded=one.trial.name in excluded) for one in seconds]
     compared = [evidence for evidence in found.trials if not evidence.trial.is_aa]
     return Drawings(
         ratios=tuple(ratio_drawings(found.comparisons)),

@@ -10,6 +10,8 @@ from analysis.schema import DRAIN, MEASURE, require_known_schema
 from analysis.storage import Storage
 
 NANOSECONDS = 1_000_000_000
+OPEN_LOOP = "open-loop"  # a rate that is fixed beforehand
+AA, AB = "A/A", "A/B"  # blocks of one system against itself, and of two
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,17 @@ class Trial:
     @property
     def is_aa(self) -> bool:
         """Whether it is of a block in which one system took both places: noise is measured by it, and nothing compared."""
-        return bool(self.document.get("block_kind") == "A/A")
+        return bool(self.document.get("block_kind") == AA)
 
     @property
     def is_native(self) -> bool:
         """Whether the system's own tools made its load: it checks another trial and is none itself."""
         return bool(self.document.get("generator") == "native")
+
+    @property
+    def has_offered_rate(self) -> bool:
+        """Whether its load was fixed beforehand, the same for every system; a search and a closed loop find one for each."""
+        return bool(self.workload["pacing"] == OPEN_LOOP)
 
     @property
     def completed(self) -> bool:

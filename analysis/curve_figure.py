@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from analysis.campaign import Trial
 from analysis.comparison import Cell
-from analysis.drawing import LINE_STYLES, MARKERS, Drawing, contestant_colours, plain_log_axis, style, svg_of
+from analysis.drawing import GREY, LINE_STYLES, MARKERS, Drawing, contestant_colours, plain_log_axis, style, svg_of
 from analysis.evidence import Evidence
 from analysis.latencies import END_TO_END, PUBLISH, RESPONSE
 from analysis.metrics import is_withheld
@@ -25,7 +25,7 @@ _LOWEST_PPM = 100_000
 
 
 def curve_drawings(trials: Sequence[Evidence], contestants: Sequence[str], excluded: Set[str]) -> list[Drawing]:
-    """One drawing per cell and latency; `contestants` in the order of their colours; `excluded` trials are marked."""
+    """One drawing per cell and latency; `contestants` in the order of their colours; `excluded` trials are grey."""
     cells = dict.fromkeys(evidence.trial.cell for evidence in trials)
     found = (
         _draw([evidence for evidence in trials if evidence.trial.cell == cell], cell, metric, contestants, excluded)
@@ -54,10 +54,9 @@ def _draw(
                 axes.plot(
                     [MILLION / (MILLION - ppm) for ppm, _ in points],
                     [value for _, value in points],
-                    color=colours[trial.contestant],
+                    color=GREY if trial.name in excluded else colours[trial.contestant],
                     linestyle=LINE_STYLES[(trial.block - 1) % len(LINE_STYLES)],
                     marker=MARKERS[order % len(MARKERS)],
-                    alpha=0.45 if trial.name in excluded else 1.0,
                     label=_label(trial, subscription, trial.name in excluded),
                 )
                 highest_ppm = max(highest_ppm, points[-1][0])
@@ -75,7 +74,8 @@ def _draw(
             axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
         svg = svg_of(figure, f"{title} by percentile, {workload}, level {level}") if rows else ""
     note = f"{meaning[:1].upper()}{meaning[1:]}. Measure phase; a curve ends where fewer than ten messages lie beyond."
-    return Drawing(name, title, note, svg, ("trial", "contestant", "block", "subscription", "percentile", "ms"), rows)
+    heading = f"{title}: workload {workload}, durability level {level}"
+    return Drawing(name, heading, note, svg, ("trial", "contestant", "block", "subscription", "percentile", "ms"), rows)
 
 
 def _label(trial: Trial, subscription: str, is_excluded: bool) -> str:

@@ -42,7 +42,7 @@ def disk_drawings(
     contestants: Sequence[str],
     excluded: AbstractSet[str],
 ) -> list[Drawing]:
-    """One drawing per cell; `excluded` trials are paler."""
+    """One drawing per cell; `excluded` trials are grey."""
     found = []
     for cell in dict.fromkeys(evidence.trial.cell for evidence in trials):
         uses = [use for evidence in trials if evidence.trial.cell == cell and (use := disk_use(evidence, vetting))]
@@ -97,18 +97,15 @@ def _draw(uses: Sequence[DiskUse], cell: Cell, contestants: Sequence[str], exclu
         figure = Figure(figsize=(7.6, _AROUND_INCHES + _ROW_INCHES * len(uses)))
         axes = figure.add_subplot()
         for row, use in enumerate(uses):
-            alpha = 0.45 if use.trial in excluded else 1.0
-            colour = colours[use.contestant]
-            axes.barh(row - 0.18, use.written_per_s / _MB, 0.34, color=colour, alpha=alpha)
-            axes.barh(
-                row + 0.18, use.payload_per_s / _MB, 0.34, color="none", edgecolor=colour, hatch="///", alpha=alpha
-            )
+            colour = GREY if use.trial in excluded else colours[use.contestant]
+            axes.barh(row - 0.18, use.written_per_s / _MB, 0.34, color=colour)
+            axes.barh(row + 0.18, use.payload_per_s / _MB, 0.34, color="none", edgecolor=colour, hatch="///")
             share = "" if use.share is None else f"{use.share:.1%} of vetted"
             axes.annotate(share, (max(use.written_per_s, use.payload_per_s) / _MB, row), (5, 0),
                           textcoords="offset points", va="center", fontsize=8.5, color=GREY)  # fmt: skip
         for limit in sorted({use.vetted_per_s for use in uses if use.vetted_per_s}):
             axes.axvline(limit / _MB, color=GREY, linestyle="--", linewidth=1.2)
-        axes.set_yticks(range(len(uses)), [f"{use.contestant}, block {use.block}" for use in uses])
+        axes.set_yticks(range(len(uses)), [_label(use, use.trial in excluded) for use in uses])
         axes.invert_yaxis()
         axes.set_xlim(left=0)
         axes.grid(visible=False, axis="y")
@@ -129,3 +126,7 @@ def _draw(uses: Sequence[DiskUse], cell: Cell, contestants: Sequence[str], exclu
     )
     rows = [(u.trial, u.contestant, u.block, u.host, u.written_per_s, u.payload_per_s, u.vetted_per_s) for u in uses]
     return Drawing(name, f"Disks: workload {workload}, durability level {level}", note, svg, columns, rows)
+
+
+def _label(use: DiskUse, is_excluded: bool) -> str:
+    return f"{use.contestant}, block {use.block}{', not compared' if is_excluded else ''}"

@@ -18,7 +18,7 @@ matplotlib.use("Agg")
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 BLACK, GREY = "#222222", "#6b7280"
 CONTESTANT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -26,6 +26,7 @@ PART_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00")
 LINE_STYLES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 WARMUP_SHADE = "#e5e7eb"
+_SHORT = 4  # highest over lowest value, below which a logarithmic axis has too few of its own ticks
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: searchable, and in the page's own font
     "font.family": "sans-serif",
@@ -98,7 +99,11 @@ def svg_of(figure: Figure, title: str) -> str:
 
 
 def plain_log_axis(axis: Any) -> None:
-    """Labels a logarithmic axis 0.1, 1, 2, 5, 10 instead of powers."""
+    """Labels a logarithmic axis, drawn and limited already, 0.1, 1, 2, 5, 10 instead of powers; a short one more finely."""
+    low, high = axis.get_view_interval()
+    if high < _SHORT * low:
+        axis.set_major_locator(MaxNLocator(6))
+        axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else ""))
 

@@ -39,7 +39,6 @@ def render_page(report: Mapping[str, Any], drawings: Drawings) -> str:
         css=_resource("report.css"),
         sortable=_resource("sortable.min.js"),
         quantiles=_shown_quantiles(report),
-        matrix=_check_matrix(report),
         vetting_rows=_vetting_rows(report["vetting"]),
     )
 
@@ -61,20 +60,6 @@ def _shown_quantiles(report: Mapping[str, Any]) -> list[str]:
     entries = [entry for trial in report["trials"] for entry in trial["latencies"]]
     names = [quantile_name(quantile) for quantile in TABLE_QUANTILES]
     return [name for name in names if any(entry["ms"].get(name) is not None for entry in entries)]
-
-
-def _check_matrix(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row per declared check, with its verdict per trial."""
-    verdicts = {(check["trial"], check["check"]): check for check in report["checks"]}
-    return [
-        {
-            "check": declared["check"],
-            "axis": declared["axis"],
-            "bounds": declared.get("bounds") or {},
-            "verdicts": [verdicts[trial["trial"], declared["check"]] for trial in report["trials"]],
-        }
-        for declared in report["manifest"]["checks"]
-    ]
 
 
 def _vetting_rows(vetting: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from analysis.answer import Answer
-from analysis.campaign import NANOSECONDS, Campaign, Trial
+from analysis.campaign import AA, AB, NANOSECONDS, Campaign, Trial
 from analysis.certainty.correction import reach_of
 from analysis.certainty.noise_band import why_no_band
 from analysis.checks import Check, validity_of
@@ -148,7 +148,7 @@ def _trial(evidence: Evidence, results: Results) -> dict[str, Any]:
         "durability": {**trial.durability, "promise": promise(trial.durability)},
         "workload": dict(trial.workload),
         "block": trial.block,
-        "block_kind": "A/A" if trial.is_aa else "A/B",
+        "block_kind": AA if trial.is_aa else AB,
         "position": trial.position,
         "ended": document["ended"],
         "abort": document["abort"],

@@ -90,7 +90,9 @@ class TrialSeconds:
                     self.lines[f"cpu % {host}", mode][second] = 100 * modes.get(mode, 0.0) / total
 
 
-def trial_drawing(seconds: TrialSeconds, limits_ms: tuple[float, float] | None) -> Drawing | None:
+def trial_drawing(
+    seconds: TrialSeconds, limits_ms: tuple[float, float] | None, *, is_excluded: bool = False
+) -> Drawing | None:
     """The drawing of one trial, or None if it recorded nothing. `limits_ms` are shared by the trials to be compared."""
     trial = seconds.trial
     if not seconds.panel("messages/s"):
@@ -124,7 +126,8 @@ def trial_drawing(seconds: TrialSeconds, limits_ms: tuple[float, float] | None) 
         figure.tight_layout(h_pad=0.7)
         svg = svg_of(figure, f"{trial.name} over time")
     note = "Latency by intended time, one point per second; p99 needs 1,000 messages in the second."
-    return Drawing(name, trial.name, note, svg, ("panel", "line", "second", "value"), seconds.rows())
+    title = f"{trial.name} (not compared)" if is_excluded else trial.name
+    return Drawing(name, title, note, svg, ("panel", "line", "second", "value"), seconds.rows())
 
 
 def shared_limits_ms(trials: Sequence[TrialSeconds]) -> tuple[float, float] | None:
@@ -147,6 +150,7 @@ def _throughput(axes: Axes, seconds: TrialSeconds) -> None:
         if event in lines:
             # a second in which nothing happened is a zero, not a gap; the last, incomplete one is left out
             drawn = [(s, lines[event].get(s, 0.0)) for s in range(last)]
+            drawn += [(last, value) for _, value in drawn[-1:]]  # a step ends where its second does
             axes.step(
                 [s for s, _ in drawn], [v for _, v in drawn], where="post", color=colour, linestyle=dashes, label=event
             )
@@ -167,9 +171,9 @@ def _latency(axes: Axes, seconds: TrialSeconds, limits_ms: tuple[float, float] |
                 label=name,
             )
     axes.set_yscale("log")
-    plain_log_axis(axes.yaxis)
     if limits_ms:
         axes.set_ylim(limits_ms)
+    plain_log_axis(axes.yaxis)
     axes.set_ylabel("response latency (ms)")
 
 

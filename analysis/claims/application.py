@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from analysis.campaign import AA
 from analysis.claims.claim import Document, packaged_documents
 from analysis.claims.conclude import Kind, conclude, with_raw_results
 from analysis.claims.figures import PRINTED_FILE, RAW_FILE, Figure, packaged_figures
@@ -55,7 +56,7 @@ def claims_document(spark: SparkSession, *, results: str | None) -> dict[str, An
         verdicts = printed_verdicts(spark, documents, figures)
     return {
         "schema": SCHEMA_VERSION,
-        "evidence": {"kind": "printed"} if report is None else _described(report, str(results)),
+        "evidence": {"kind": "printed"} if report is None else described(report, str(results)),
         "documents": [{"name": document.name, "title": document.title} for document in documents],
         "claims": [verdict.to_json() for verdict in verdicts],
         "counts": {word: sum(verdict.verdict == word for verdict in verdicts) for word in VERDICTS},
@@ -90,7 +91,8 @@ def campaign_verdicts(
     return verdicts
 
 
-def _described(report: Mapping[str, Any], results: str) -> dict[str, Any]:
+def described(report: Mapping[str, Any], results: str) -> dict[str, Any]:
+    """The campaign that is the evidence: its experiments, and how many blocks compare systems."""
     manifest = report["manifest"]
     return {
         "kind": "campaign",
@@ -98,5 +100,5 @@ def _described(report: Mapping[str, Any], results: str) -> dict[str, Any]:
         "campaign": manifest["campaign"],
         "scale": manifest.get("scale"),
         "experiments": sorted({str(trial["experiment"]) for trial in report["trials"]}),
-        "blocks": len({trial["block"] for trial in report["trials"]}),
+        "blocks": len({trial["block"] for trial in report["trials"] if trial.get("block_kind") != AA}),
     }

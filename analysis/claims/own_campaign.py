@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from analysis.campaign import AA
 from analysis.checks import EXCLUDED
 from analysis.claims.claim import Cell, Document
 from analysis.claims.figures import Figure
@@ -20,7 +21,6 @@ _BYTES = {
     "MB/s": 2**20,
     "GB/s": 2**30,
 }  # of published data rates; dd's, of powers of ten, aren't among them
-_AA = "A/A"  # blocks that run one system twice say how far equals lie apart
 _PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max")
 
 
@@ -69,7 +69,7 @@ class OwnCampaign:
 def own_campaign(report: Mapping[str, Any], document: Document) -> OwnCampaign:
     """The evidence in the document of a report.json. Trials that aren't sound are left out, as everywhere, and so are A/A blocks."""
     trials = tuple(
-        trial for trial in report["trials"] if trial["validity"] not in EXCLUDED and trial.get("block_kind") != _AA
+        trial for trial in report["trials"] if trial["validity"] not in EXCLUDED and trial.get("block_kind") != AA
     )
     measured = {(str(row["trial"]), str(row["metric"])): float(row["value"]) for row in report["summary"]}
     return OwnCampaign(document, trials, measured)

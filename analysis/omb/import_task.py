@@ -18,7 +18,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from analysis.errors import AnalysisError
-from analysis.omb.result_file import read_result
+from analysis.omb.result_file import NEXT, read_result
 from analysis.omb.rows import Imported, import_result
 from analysis.omb.write import OUTPUTS, Copy, Refused, import_document, write_import
 from analysis.storage import Storage
@@ -71,19 +71,25 @@ def import_files(
 
 
 def read_all(spark: SparkSession, storage: Storage, files: Sequence[str]) -> list[Imported | Refused]:
-    """What became of each file, in the order given."""
-    names = trial_names(files)
-    missing = [file for file in files if not storage.is_file(file)]
-    found: dict[str, Imported | Refused] = {
-        file: Refused(file, f"{file}: no such file.", "Is the name spelt right?") for file in missing
-    }
-    sources = {storage.qualified(file): file for file in files if file not in found}
+    """What became of each file, in the order given; one that is named twice, by whatever path, is read once."""
+    found: dict[str, Imported | Refused] = {}
+    sources: dict[str, str] = {}  # in full -> as given
+    for file in files:
+        if ":" in PurePosixPath(file).name:
+            found[file] = Refused(file, f"{file}: Spark reads no file with a colon in its name.", "Rename it.")
+        elif not storage.is_file(file):
+            found[file] = Refused(file, f"{file}: no such file.", "Is the name spelt right?")
+        else:
+            sources.setdefault(storage.qualified(file), file)
     if sources:
-        patterns = [_GLOB.sub(r"\\\1", file) for file in files if file not in found]
+        names = trial_names(list(sources.values()))
+        patterns = [_GLOB.sub(r"\\\1", file) for file in sources.values()]
         contents = spark.read.format("binaryFile").load(patterns).select("path", "content").rdd
         parsed = contents.map(lambda row: _parse(bytes(row["content"]), sources[row["path"]], names)).collect()
-        found |= dict(parsed)
-    return [found[file] for file in files]
+        # Spark passes over a file without content
+        empty = {file: Refused(file, f"{file}: the file is empty.", NEXT) for file in sources.values()}
+        found |= empty | dict(parsed)
+    return [found[file] for file in files if file in found]
 
 
 def _parse(content: bytes, source: str, names: Mapping[str, str]) -> tuple[str, Imported | Refused]:

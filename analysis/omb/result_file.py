@@ -25,7 +25,8 @@ from analysis.omb.layout import (
     known_keys,
 )
 
-_NEXT = "Give result files of OpenMessaging Benchmark: the JSON that bin/benchmark writes after a run."
+NEXT = "Give result files of OpenMessaging Benchmark: the JSON that bin/benchmark writes after a run."
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
@@ -94,20 +95,20 @@ def _document(content: bytes, source: str) -> dict[str, Any]:
     try:
         document = json.loads(content.decode("utf-8"))
     except UnicodeDecodeError:
-        raise AnalysisError(
-            f"{source}: not a text file, so no result of OpenMessaging Benchmark.", next_step=_NEXT
-        ) from None
+        packed = content.startswith(_GZIP)
+        what = "compressed by gzip" if packed else "not a text file, so no result of OpenMessaging Benchmark"
+        raise AnalysisError(f"{source}: {what}.", next_step=f"gunzip {source}" if packed else NEXT) from None
     except json.JSONDecodeError as error:
         cut = "" if content.rstrip().endswith(b"}") else " (it doesn't end with }: was it cut off?)"
         raise AnalysisError(
-            f"{source}: not valid JSON: {error.msg} in line {error.lineno}, column {error.colno}{cut}.", next_step=_NEXT
+            f"{source}: not valid JSON: {error.msg} in line {error.lineno}, column {error.colno}{cut}.", next_step=NEXT
         ) from None
     except RecursionError:
         raise AnalysisError(
-            f"{source}: nested too deeply for a result of OpenMessaging Benchmark.", next_step=_NEXT
+            f"{source}: nested too deeply for a result of OpenMessaging Benchmark.", next_step=NEXT
         ) from None
     if not isinstance(document, dict):
-        raise AnalysisError(f"{source}: expected a JSON object, found {_kind(document)}.", next_step=_NEXT)
+        raise AnalysisError(f"{source}: expected a JSON object, found {_kind(document)}.", next_step=NEXT)
     return document
 
 
@@ -127,7 +128,7 @@ class _Reader:
     def require(self, key: str) -> Any:
         if key not in self.document:
             raise AnalysisError(
-                f"{self.source}: no result of OpenMessaging Benchmark: the key {key} is missing.", next_step=_NEXT
+                f"{self.source}: no result of OpenMessaging Benchmark: the key {key} is missing.", next_step=NEXT
             )
         return self.document[key]
 
@@ -200,7 +201,7 @@ class _Reader:
                 )
 
     def wrong(self, key: str, expected: str, value: Any) -> AnalysisError:
-        return AnalysisError(f"{self.source}: {key}: expected {expected}, found {_kind(value)}.", next_step=_NEXT)
+        return AnalysisError(f"{self.source}: {key}: expected {expected}, found {_kind(value)}.", next_step=NEXT)
 
 
 def _kind(value: Any) -> str:

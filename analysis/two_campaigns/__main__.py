@@ -81,7 +81,12 @@ def _documents(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
                     f"{folder} is no results folder: it has no manifest.json.", next_step="samebox status"
                 )
             raise AnalysisError(f"{folder} has no report yet.", next_step=f"samebox report {folder}")
-        document = json.loads(file.read_text(encoding="utf-8"))
+        try:
+            document = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:  # not UTF-8, or not JSON
+            raise AnalysisError(
+                f"{file}: not valid JSON: {error}", next_step="Was it cut off? Get the file as samebox wrote it."
+            ) from None
         next_step = "Make the report with the samebox version that ran the campaign, and compare with that one."
         require_known_schema(document, str(file), next_step=next_step)
         found.append(document)

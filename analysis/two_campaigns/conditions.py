@@ -28,8 +28,12 @@ def conditions(manifest: Mapping[str, Any], report: Mapping[str, Any]) -> dict[s
     roles = Counter(host["role"] for host in hosts)
     types = {role: sorted({host["instance_type"] for host in hosts if host["role"] == role}) for role in roles}
     workloads = {trial["workload"]["name"]: trial["workload"] for trial in report["trials"]}
+    caches = sorted({str(trial["reset"]["method"]) for trial in report["trials"] if trial.get("reset")})
     return {
-        "testbed": {"kind": manifest["testbed"]["testbed"]["kind"], **_flat({"hosts": dict(roles), "types": types})},
+        "testbed": {
+            "kind": manifest["testbed"]["testbed"]["kind"],
+            **_flat({"hosts": dict(roles), "types": types, "caches": caches}),
+        },
         "machines": dict(_machines(manifest)),
         "scale": _flat({"scale": manifest.get("scale") or "none"}),
         "workloads": _flat(workloads),

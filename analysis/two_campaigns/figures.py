@@ -11,13 +11,17 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from analysis.campaign import AA, OPEN_LOOP
 from analysis.checks import EXCLUDED
-from analysis.comparison import HEADLINES
+from analysis.comparison import HEADLINES, RATE
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One metric of one contestant in one cell: the values of its sound trials, in the first campaign and in the second."""
+    """One metric of one contestant in one cell: the values of its sound trials, in the first campaign and in the second.
+
+    As in every comparison, A/A blocks are left out, and all but the rate where each trial had a rate of its own.
+    """
 
     workload: str
     durability: str
@@ -46,10 +50,14 @@ def figures(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Figure]
 
 
 def _values(report: Mapping[str, Any]) -> dict[tuple[str, str, str, str, str], list[float]]:
-    sound = {trial["trial"] for trial in report["trials"] if trial["validity"] not in EXCLUDED}
+    sound = {
+        trial["trial"]: HEADLINES if trial["workload"]["pacing"] == OPEN_LOOP else (RATE,)
+        for trial in report["trials"]
+        if trial["validity"] not in EXCLUDED and trial.get("block_kind") != AA
+    }
     found: dict[tuple[str, str, str, str, str], list[float]] = {}
     for row in report["summary"]:
-        if row["trial"] in sound and row["metric"].split("[")[0] in HEADLINES:
+        if row["metric"].split("[")[0] in sound.get(row["trial"], ()):
             key = (row["workload"], row["durability"], row["system"], row["metric"], row["unit"])
             found.setdefault(key, []).append(float(row["value"]))
     return found

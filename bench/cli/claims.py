@@ -55,7 +55,9 @@ def claims(
     """
     known = known_claims(CHECKOUT)
     require_known([document] if document else [], known, what="document of claims")
-    require_known(ids, [each for of in known.values() for each in of], what="claim")
+    in_question = known if document is None else {document: known[document]}
+    of_which = "claim" if document is None else f"claim of {document}"
+    require_known(ids, [each for of in in_question.values() for each in of], what=of_which)
     results = None if results_dir is None else Results(results_dir)
     with reporter_of(plain or as_json, [_STEP]) as reporter:
         if not as_json:

@@ -15,8 +15,10 @@ from analysis.checks import Check
 from analysis.comparison import compare, count_outcomes
 from analysis.drawing import Drawings
 from analysis.evidence import Counts, Evidence
+from analysis.latencies import RESPONSE
 from analysis.metrics import Measurement
 from analysis.page import render_page
+from analysis.percentiles import Percentile
 from analysis.report import Results, report_document
 from tests.analysis.synthetic_results import Plan, Shape, manifest_document, trial_document
 
@@ -53,7 +55,7 @@ def _results(blocks: int, aa_blocks: int = 0, *, lost_in_aa: bool = False) -> Re
     outcomes, aa_outcomes = (
         count_outcomes([each for each in evidence if each.trial.is_aa is aa], checks) for aa in (False, True)
     )
-    found = answer(campaign, comparisons, outcomes, (), aa_outcomes)
+    found = answer(campaign, evidence, comparisons, outcomes, (), aa_outcomes)
     return Results(campaign, evidence, checks, measured, outcomes, (), comparisons, found, (), aa_outcomes)
 
 
@@ -71,10 +73,10 @@ def test_a_difference_is_told_with_its_interval_and_level() -> None:
     """Seven blocks, two metrics: 2 / 2^7 x 2 = 0.031, so p99 is called; p50 is not, and its interval says why."""
     told = _results(7).answer
     assert told.findings[2:] == (
-        "Workload steady, durability level 1: pulsar's response latency p99 was 0.77× that of kafka "
-        "(median of 7 blocks; 98.4 % interval 0.70× to 0.82×).",
-        "Workload steady, durability level 1: no difference shown in response latency p50. pulsar's was 1.00× that of kafka "
-        "(median of 7 blocks; 98.4 % interval 0.90× to 1.20×); the interval includes 1.",
+        "Workload steady, durability level 1: pulsar's response latency p99 was 0.77× that of kafka, 7.70 against 10.0 ms "
+        "(medians of 7 blocks; 98.4 % interval 0.70× to 0.82×).",
+        "Workload steady, durability level 1: no difference shown in response latency p50. pulsar's was 1.00× that of kafka, "
+        "5.00 against 5.00 ms (medians of 7 blocks; 98.4 % interval 0.90× to 1.20×); the interval includes 1.",
     )
     assert told.certainty == (
         "7 blocks, a difference shown in 1 of 2 comparisons. With 7 blocks the smallest p is 0.016; after correction over 2 metrics "
@@ -91,11 +93,14 @@ def test_six_blocks_cannot_call_one_of_two_metrics() -> None:
     assert "To call one of them 7 blocks are needed." in told.certainty
 
 
-@pytest.mark.parametrize(("blocks", "shown"), [(1, "(one block)"), (2, "(median of 2 blocks: 0.70×, 0.72×)")])
+@pytest.mark.parametrize(
+    ("blocks", "shown"),
+    [(1, "7.00 against 10.0 ms (one block)"), (2, "7.10 against 10.0 ms (medians of 2 blocks: 0.70×, 0.72×)")],
+)
 def test_few_blocks_get_the_values_and_the_sentence(blocks: int, shown: str) -> None:
     """No interval, no p-value, on no page."""
     results = _results(blocks)
-    assert results.answer.findings[2].endswith(f"that of kafka {shown}.")
+    assert results.answer.findings[2].endswith(f"that of kafka, {shown}.")
     assert "with fewer than 6 blocks no 95 % interval is possible" in results.answer.certainty
     row = _row(results, P99)
     assert (row["interval"], row["band"], row["p"], row["corrected_p"]) == (None, None, None, None)
@@ -138,6 +143,76 @@ def test_loss_in_an_aa_block_is_told() -> None:
     assert (
         told.warnings[0]
         == "In A/A blocks, pulsar did all that was asked in 0 of 8 trials. Not met: no-loss (8 trials)."
+    )
+
+
+def test_what_was_never_acknowledged_is_told() -> None:
+    """It has no latency, so that a system which stops answering looks faster: the first screen says how much is missing."""
+    results = _results(6)
+    silent = replace(results.trials[1].counts, scheduled_in_measure=1000, acknowledged_in_measure=975)
+    trials = [replace(each, counts=silent) if each.trial.block == 1 else each for each in results.trials]
+    told = answer(results.campaign, trials, results.comparisons, results.outcomes, ())
+    assert told.warnings == (
+        "pulsar's latencies are only those of what got through: 25 of 1,000 messages that were to be measured (2.50%) were never "
+        "acknowledged, and are in none.",
+        "kafka's latencies are only those of what got through: 25 of 1,000 messages that were to be measured (2.50%) were never "
+        "acknowledged, and are in none.",
+    )
+
+
+def test_a_search_is_answered_by_its_rates() -> None:
+    """The first screen has the rates; of trials at rates of their own no latency is compared."""
+    results = _results(2)
+    trials = []
+    for each, rate_per_s in zip(results.trials, (1000, 2000, 1000, 3000), strict=True):
+        document = dict(each.trial.document)
+        document["workload"] = {**each.trial.workload, "pacing": "search"}
+        document["observations"] = {"search": {"rate_per_s": rate_per_s, "attempts": []}}
+        trials.append(replace(each, trial=Trial(each.trial.name, document)))
+    rates = [
+        Measurement(
+            each.trial.name,
+            "throughput_achieved",
+            "msg/s",
+            each.trial.document["observations"]["search"]["rate_per_s"],
+            9,
+        )
+        for each in trials
+    ]
+    comparisons = compare(trials, results.checks, [*results.measured, *rates])
+    assert [found.metric for found in comparisons] == ["throughput_achieved"]
+    assert answer(results.campaign, trials, comparisons, results.outcomes, ()).findings[2:] == (
+        "Workload steady, durability level 1: the highest sustained rate was 1,000 msg/s (1.02 MB/s) of pulsar, 2,000 to 3,000 msg/s "
+        "(up to 3.07 MB/s, 2 searches) of kafka.",
+        "Workload steady, durability level 1: pulsar's throughput achieved was 0.42× that of kafka, 1,000 against 2,500 msg/s "
+        "(medians of 2 blocks: 0.50×, 0.33×).",
+    )
+
+
+def test_one_system_alone_has_its_values() -> None:
+    """Where nothing can be compared, the first screen says what was measured."""
+    results = _results(1)
+    p99 = Percentile(results.trials[0].trial.name, RESPONSE, "", 990_000, 9, 7_300_000)
+    alone = replace(results.trials[0], percentiles=(p99,))
+    assert answer(results.campaign, [alone], (), results.outcomes, ()).findings[2:] == (
+        "Workload steady, durability level 1: pulsar's response latency was p99 7.30 ms.",
+    )
+
+
+def test_many_cells_share_a_sentence() -> None:
+    """Of four cells a metric gets one sentence, with the range of ratios; of three, each cell has its own."""
+    results = _results(7)
+
+    def told(cells: int) -> tuple[str, ...]:
+        found = [replace(each, cell=(f"w{n}", 1)) for n in range(cells) for each in results.comparisons]
+        return answer(results.campaign, results.trials, found, results.outcomes, ()).findings[2:]
+
+    assert len(told(3)) == 6
+    assert told(4) == (
+        "pulsar's response latency p99 was 0.77× to 0.77× that of kafka over 4 cells (workload and durability level): larger in 0, "
+        "smaller in 4; a difference is shown in 4.",
+        "pulsar's response latency p50 was 1.00× to 1.00× that of kafka over 4 cells (workload and durability level): larger in 0, "
+        "smaller in 0; a difference is shown in none.",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -294,9 +295,10 @@ def without(key: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "not valid JSON"),
+        (b" \n", "not valid JSON"),
         (json.dumps(document()).encode()[:900], "was it cut off?"),
         (b"\xff\xfe\x00", "not a text file"),
+        (gzip.compress(b"{}"), "compressed by gzip"),
         (b"[1]", "expected a JSON object, found a list of 1"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"name": "x"}', "the key workload is missing"),

@@ -30,7 +30,11 @@ def test_good_files_are_imported_beside_bad_ones(spark: SparkSession, tmp_path: 
     copy = write(tmp_path, "copy.json", document("g3"))
     cut = tmp_path / "cut.json"
     cut.write_text(good.read_text()[:700])
-    files = [str(file) for file in (good, same_name, copy, cut, tmp_path / "missing.json", tmp_path)]
+    again = f"{tmp_path}/a/../a/./{good.name}"  # the same file by another name is read once
+    colon, empty = write(tmp_path, "at 10:00.json"), tmp_path / "empty.json"
+    empty.touch()
+    bad = (cut, tmp_path / "missing.json", tmp_path, colon, empty)
+    files = [str(file) for file in (good, same_name, again, copy, *bad)]
     out, scratch = tmp_path / "deep" / "out", folder(tmp_path / "scratch")
     import_files(spark, files, out=str(out), scratch=scratch, progress=lambda _: None)
 
@@ -40,7 +44,9 @@ def test_good_files_are_imported_beside_bad_ones(spark: SparkSession, tmp_path: 
     assert [file["generation"] for file in written["files"]] == ["g3", "g0"]
     assert written["copies"] == [{"file": str(copy), "of": str(good)}]
     refused = {entry["file"]: entry["error"] for entry in written["refused"]}
-    assert list(refused) == [str(cut), str(tmp_path / "missing.json"), str(tmp_path)]
+    assert list(refused) == [str(file) for file in bad]
+    assert "colon" in refused[str(colon)]
+    assert "is empty" in refused[str(empty)]
     assert "was it cut off?" in refused[str(cut)]
     assert "no such file" in refused[str(tmp_path / "missing.json")]
 

@@ -52,6 +52,12 @@ def text(page: str) -> str:
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page)))
 
 
+def test_no_chapter_is_there_twice(page: str) -> None:
+    """Every heading is its own."""
+    headings = re.findall(r"<h[23][^>]*>(.*?)</h[23]>", page)
+    assert len(headings) == len(set(headings))
+
+
 def test_every_durability_says_its_promise(text: str) -> None:
     """By name: two of one level are two lines; where nobody answers, that is said."""
     assert "durability 2 acknowledged when a quorum of brokers has it, in memory or page cache " in text
@@ -85,6 +91,15 @@ def test_the_system_profile_and_what_is_missing_of_it(text: str) -> None:
     assert "kafka broker num.replica.fetchers 8" in text
     assert "pulsar broker.heap=8g for broker hosts of 60 GiB or more each" in text
     assert "pulsar connectionsPerBroker=16 no such setting" in text
+
+
+def test_checks_are_counted_by_verdict(text: str) -> None:
+    """Each declared check with its bounds, how many trials passed, and the names of those that didn't."""
+    names = ", ".join(sorted(plan.name for plan in PLANS))
+    assert "settings validity valid 3" in text
+    found = re.search(r"send-delay validity p99 ms 100 unknown 3: (\S+, \S+, \S+) ", text)
+    assert found
+    assert ", ".join(sorted(found[1].split(", "))) == names
 
 
 def test_tables_sort_by_value(page: str) -> None:

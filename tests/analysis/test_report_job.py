@@ -222,6 +222,9 @@ def test_the_page_loads_nothing_from_outside(submitted: Path) -> None:
     assert not re.search(r"<script[^>]|@import|fetch\(|url\((?!#)", page)
     assert page.count('<svg role="img"') == 9
     assert all(plan.name in page for plan in PLANS)
+    greyed = set(re.findall(r'class="not-compared">([^ ]+) <span class="note">not compared', page))
+    assert greyed == {DRIFTED, NEVER}
+    assert f"<strong>{DRIFTED} (not compared).</strong>" in page
     assert "it doesn't compare brokers" in page.replace("&#39;", "'")
 
 

@@ -44,9 +44,8 @@ def trial(name: str, p99_ms: float, validity: str = "valid") -> tuple[dict[str, 
         {"metric": "cpu_busy_share", "unit": "share", "value": 0.5},
     ]
     own = {"trial": name, "system": "kafka", "durability": "2", "workload": "steady"}
-    return {"trial": name, "validity": validity, "workload": {"name": "steady", "rate_per_s": 2000}}, [
-        {**own, **row} for row in rows
-    ]
+    workload = {"name": "steady", "rate_per_s": 2000, "pacing": "open-loop"}
+    return {"trial": name, "validity": validity, "workload": workload}, [{**own, **row} for row in rows]
 
 
 def campaign(folder: Path, *trials: tuple[dict[str, Any], list[dict[str, Any]]], **changes: Any) -> Path:
@@ -100,13 +99,47 @@ def test_unlike_campaigns_are_refused(tmp_path: Path, changes: dict[str, Any], g
 def test_only_workloads_of_both_must_be_alike(tmp_path: Path) -> None:
     """One that only one campaign has isn't compared, so it may be what it likes."""
     shared, (other, rows) = trial("b01", 4.0), trial("b02", 8.0)
-    other["workload"] = {"name": "bursts", "rate_per_s": 9}
+    other["workload"] = {"name": "bursts", "rate_per_s": 9, "pacing": "open-loop"}
     first = campaign(tmp_path / "a", shared, (other, [{**row, "workload": "bursts"} for row in rows]))
     assert len(compare(first, campaign(tmp_path / "b", shared))["figures"]) == 1
     changed, own = trial("b01", 4.0)
     changed["workload"]["rate_per_s"] = 3000
     with pytest.raises(AnalysisError, match=r"workloads: steady.rate_per_s: 2000 / 3000"):
         compare(first, campaign(tmp_path / "c", (changed, own)))
+
+
+def test_a_system_against_itself_is_left_out(tmp_path: Path) -> None:
+    """Trials of A/A blocks are in no median, as in no other comparison."""
+    itself, rows = trial("aa02", 90.0)
+    first = campaign(tmp_path / "a", trial("b01", 4.0), ({**itself, "block_kind": "A/A"}, rows))
+    (figure,) = compare(first, campaign(tmp_path / "b", trial("b01", 4.0)))["figures"]
+    assert figure["first"] == (4.0,)
+
+
+def test_latencies_at_rates_of_their_own_are_left_out(tmp_path: Path) -> None:
+    """Of searches only the rates are put side by side."""
+    searched, rows = trial("b01", 4.0)
+    searched["workload"]["pacing"] = "search"
+    rows += [{**rows[0], "metric": "throughput_achieved", "unit": "msg/s", "value": 5000.0}]
+    document = compare(campaign(tmp_path / "a", (searched, rows)), campaign(tmp_path / "b", (searched, rows)))
+    assert [figure["metric"] for figure in document["figures"]] == ["throughput_achieved"]
+
+
+def test_caches_dropped_in_another_way_are_a_difference(tmp_path: Path) -> None:
+    """Without root only the kit's own files are evicted: that is another start."""
+    (root, rows), (user, _) = trial("b01", 4.0), trial("b01", 4.0)
+    root["reset"], user["reset"] = {"method": "drop_caches"}, {"method": "fadvise"}
+    first, second = campaign(tmp_path / "a", (root, rows)), campaign(tmp_path / "b", (user, rows))
+    with pytest.raises(AnalysisError, match=r'testbed: caches: \["drop_caches"\] / \["fadvise"\]'):
+        compare(first, second)
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    """One that was cut off is no crash."""
+    first, second = campaign(tmp_path / "a", trial("b01", 4.0)), campaign(tmp_path / "b", trial("b01", 4.0))
+    (second / "manifest.json").write_text('{"schema": 1,')
+    with pytest.raises(AnalysisError, match=r"b/manifest\.json: not valid JSON"):
+        compare(first, second)
 
 
 def test_nothing_in_common_is_refused(tmp_path: Path) -> None:

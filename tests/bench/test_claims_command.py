@@ -28,6 +28,7 @@ def test_claims_are_known_by_document() -> None:
         (["SN20-C99"], "no claim 'SN20-C99'. Did you mean SN20-C"),
         (["x"], "no claim 'x'. Valid choices: CPRO-C01, "),
         (["--document", "sn2021"], "no document of claims 'sn2021'. Did you mean sn2022, sn2020"),
+        (["--document", "sn2022", "SN20-C36"], "no claim of sn2022 'SN20-C36'. Did you mean SN22-C"),
         (["--document", "?"], "Valid choices: brokers-bench, sn2020, sn2022, tallberg2020"),
     ],
 )

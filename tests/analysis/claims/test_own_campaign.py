@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from pyspark.sql import SparkSession
 
-from analysis.claims.application import campaign_verdicts
+from analysis.claims.application import campaign_verdicts, described
 from analysis.claims.claim import packaged_documents
 from analysis.claims.figures import PRINTED_FILE, packaged_figures
 from analysis.claims.page import claim_rows
@@ -94,6 +94,14 @@ def test_blocks_that_ran_one_system_twice_are_left_out(spark: SparkSession) -> N
     found = verdict_on(spark, "SN20-C18", document)
 
     assert (found.verdict, found.reason) == (INCONCLUSIVE, "too-few-blocks")
+
+
+def test_only_blocks_that_compare_are_counted() -> None:
+    """What is said of the evidence counts no block in which a system met itself."""
+    document = report({"pulsar": [4] * 6, "kafka": [12] * 6})
+    for trial in document["trials"]:
+        trial["block_kind"] = "A/A" if trial["block"] == 1 else "A/B"
+    assert described(document, "results/mine")["blocks"] == 5
 
 
 def test_fewer_than_six_blocks_decide_nothing_and_show_their_numbers(spark: SparkSession) -> None:
