@@ -11,6 +11,7 @@ from analysis.storage import Storage
 
 NANOSECONDS = 1_000_000_000
 OPEN_LOOP = "open-loop"  # a rate that is fixed beforehand
+LOAD = "load"  # the step of a trial in which it is under load
 AA, AB = "A/A", "A/B"  # blocks of one system against itself, and of two
 
 
@@ -112,8 +113,23 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class CutOff:
+    """An attempt at a trial that came to no end; `repeated` if the trial is recorded. `step`: which of the trial's steps it had come
+    to (None: not to the first), `after_s`: how long after its beginning that began; `reason` None: nothing was left to say it.
+    """
+
+    trial: str
+    began_ns: int
+    step: str | None
+    after_s: float | None
+    reason: str | None
+    repeated: bool
+
+
+@dataclass(frozen=True)
 class Campaign:
-    """Everything in a results folder but the rows. `not_recorded`: planned trials that have no trial.json.
+    """Everything in a results folder but the rows. `not_recorded`: planned trials that have no trial.json. `cut_off`: attempts at
+    trials, in the planned order.
 
     `durability_proof`: what proofs say of the systems' levels, an entry each; empty where there were none.
     """
@@ -124,6 +140,7 @@ class Campaign:
     vetting: Mapping[str, Mapping[str, Any]]
     not_recorded: tuple[str, ...]
     durability_proof: tuple[Mapping[str, Any], ...] = ()
+    cut_off: tuple[CutOff, ...] = ()
 
     def block(self, number: int) -> tuple[Trial, ...]:
         """The trials of one block, in the order they ran."""
@@ -140,14 +157,32 @@ def read_campaign(storage: Storage, results: str) -> Campaign:
     vetted = [entry.name for entry in storage.entries(f"{results}/vetting") if entry.name.endswith(".json")]
     proof = f"{results}/durability_proof.json"
     planned = [str(entry["trial"]) for entry in manifest["order"]]
+    not_recorded = tuple(name for name in planned if name not in whole)
+    attempts = {trial.name: trial.document.get("cut_off_attempts", []) for trial in trials}
+    attempts |= {name: _noted_attempts(storage, results, name) for name in not_recorded}
     return Campaign(
         results=results,
         manifest=manifest,
         trials=tuple(sorted(trials, key=lambda trial: (trial.block, trial.position, trial.name))),
         vetting={name.removesuffix(".json"): _known(storage, f"{results}/vetting/{name}") for name in vetted},
-        not_recorded=tuple(name for name in planned if name not in whole),
+        not_recorded=not_recorded,
         durability_proof=tuple(_known(storage, proof)["cells"]) if storage.exists(proof) else (),
+        cut_off=tuple(
+            _cut_off(name, attempt, repeated=name in whole) for name in planned for attempt in attempts.get(name, [])
+        ),
     )
+
+
+def _noted_attempts(storage: Storage, results: str, trial: str) -> list[dict[str, Any]]:
+    """The attempts at a trial that never became whole."""
+    note = f"{results}/trials/.attempts-{trial}.json"
+    return list(_known(storage, note)["attempts"]) if storage.exists(note) else []
+
+
+def _cut_off(trial: str, attempt: Mapping[str, Any], *, repeated: bool) -> CutOff:
+    began_ns, step_began_ns = int(attempt["began_ns"]), attempt["step_began_ns"]
+    after_s = None if step_began_ns is None else (int(step_began_ns) - began_ns) / NANOSECONDS
+    return CutOff(trial, began_ns, attempt["step"], after_s, attempt["reason"], repeated)
 
 
 def _known(storage: Storage, uri: str) -> dict[str, Any]:

@@ -110,7 +110,10 @@ def brokers_kept(evidence: Evidence, _bounds: Bounds) -> Finding:
         parts = [f"out of memory: {', '.join(starved)}"] if starved else []
         parts += [f"gone or restarted: {', '.join(changed)}"] if changed else []
         return Finding(False, f"{'; '.join(parts).capitalize()}.", {"out_of_memory": starved, "changed": changed})
-    return Finding(True, f"All {len(daemons)} daemons ran through with the process id they started with.")
+    pids = {f"{daemon['host']} {daemon['daemon']}": daemon["pid_at_end"] for daemon in daemons}
+    return Finding(
+        True, f"All {len(daemons)} daemons ran through with the process id they started with.", {"pids": pids}
+    )
 
 
 def replicas(evidence: Evidence, _bounds: Bounds) -> Finding:
@@ -121,7 +124,7 @@ def replicas(evidence: Evidence, _bounds: Bounds) -> Finding:
     if names:
         sentence = f"{len(names)} under-replicated at the end, such as {names[0]}."
         return Finding(False, sentence, {"under_replicated": list(names)})
-    return Finding(True, "Nothing was under-replicated at the end.")
+    return Finding(True, "Nothing was under-replicated at the end.", {"under_replicated": []})
 
 
 def kept_answering(evidence: Evidence, _bounds: Bounds) -> Finding:
@@ -131,7 +134,8 @@ def kept_answering(evidence: Evidence, _bounds: Bounds) -> Finding:
         return Finding(False, f"Aborted by {abort['rule']}: {abort['reason']}", {"abort": abort})
     if abort:
         raise Missing("The trial was aborted for another reason before its end.")
-    return Finding(True, "The system answered to the end.")
+    phases = [phase["name"] for phase in evidence.trial.document["phases"]]
+    return Finding(True, "The system answered to the end.", {"phases": phases})
 
 
 def _deliveries(evidence: Evidence) -> tuple[Any, ...]:

@@ -58,6 +58,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "can_show": can_show(results.comparisons),
         "excluded": [asdict(exclusion) for exclusion in results.excluded],
         "not_recorded": list(campaign.not_recorded),
+        "cut_off": [asdict(attempt) for attempt in campaign.cut_off],
         "differs": _differs(campaign.manifest.get("definition") or {}),
         "cross_checks": [asdict(found) for found in results.cross_checks],
         "durability_proof": [dict(cell) for cell in campaign.durability_proof],

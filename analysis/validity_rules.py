@@ -149,7 +149,8 @@ def hosts_kept(evidence: Evidence, _bounds: Bounds) -> Finding:
     if abort and abort["axis"] == "validity":
         where = f" on {abort['host']}" if abort.get("host") else ""
         return Finding(False, f"Aborted by {abort['rule']}{where}: {abort['reason']}", {"abort": abort})
-    return Finding(True, "No host, worker or disk failed.")
+    hosts = [host["name"] for host in evidence.trial.document["hosts"]]
+    return Finding(True, "No host, worker or disk failed.", {"hosts": hosts})
 
 
 def same_boot(evidence: Evidence, _bounds: Bounds) -> Finding:
@@ -170,9 +171,9 @@ def same_boot(evidence: Evidence, _bounds: Bounds) -> Finding:
             f"Block {evidence.trial.block} did not keep its machines: other hosts or boots in {', '.join(others)}."
         )
         return Finding(False, sentence, {"differs_from": others})
-    return Finding(
-        True, f"{len(before)} hosts kept their boot id, the same ones in all of block {evidence.trial.block}."
-    )
+    compared = [other.name for other in evidence.block]
+    sentence = f"{len(before)} hosts kept their boot id, the same ones in all of block {evidence.trial.block}."
+    return Finding(True, sentence, {"boot_ids": before, "trials": compared})
 
 
 def rows_complete(evidence: Evidence, _bounds: Bounds) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from provisioning.document import read_document
 from provisioning.errors import InvalidInput
 
 MANIFEST_SCHEMA = 1
+ATTEMPTS_SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,19 @@ class Results:
     def partial_dir(self, trial: str) -> Path:
         """Where a trial is written until it is whole."""
         return self.root / "trials" / f".partial-{trial}"
+
+    def attempts_file(self, trial: str) -> Path:
+        """What is noted of the attempts at a trial until it is whole."""
+        return self.root / "trials" / f".attempts-{trial}.json"
+
+    def noted_attempts(self, trial: str) -> list[dict[str, Any]]:
+        """The attempts at an unfinished trial, the first one first."""
+        file = self.attempts_file(trial)
+        return list(read_document(file)["attempts"]) if file.exists() else []
+
+    def note_attempts(self, trial: str, attempts: Sequence[Mapping[str, Any]]) -> None:
+        """Notes the attempts at a trial that isn't finished."""
+        write_json(self.attempts_file(trial), {"schema": ATTEMPTS_SCHEMA, "attempts": list(attempts)})
 
     def finished(self) -> tuple[str, ...]:
         """The trials that are whole, by name."""
@@ -129,10 +143,11 @@ class Results:
         return partial
 
     def finish_trial(self, trial: str, document: Mapping[str, Any]) -> None:
-        """Writes trial.json and makes the folder whole by one rename."""
+        """Writes trial.json and makes the folder whole by one rename; attempts are no longer noted beside it."""
         partial = self.partial_dir(trial)
         write_json(partial / "trial.json", document)
         partial.rename(self.trial_dir(trial))
+        self.attempts_file(trial).unlink(missing_ok=True)
 
     def set_aside(self) -> Path | None:
         """Renames an earlier campaign of this name to one with its date; None if there is none."""

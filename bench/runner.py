@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from bench.attempt import Attempt
 from bench.campaign import Campaign, TrialSpec, order_of
 from bench.checkout import CHECKOUT, PROOFS, SCRATCH
 from bench.choice import WHOLE, Choice
@@ -232,12 +233,13 @@ def _major(version: str | None) -> int:
 def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Reporter) -> None:
     for spec in _left(prepared, results.finished()):
         planned = len(steps_of(spec))
-        folder = results.begin_trial(spec.trial)
-        document = run_trial(spec, prepared.campaign, bench, reporter, folder)
-        if document["abort"] is not None:
-            # a host that is gone for good would end every trial to come; this one is repeated by `samebox resume`
-            on_all("looking after a trial that ended early", bench.hosts, lambda host: host.run("true"))
-        results.finish_trial(spec.trial, document)
+        attempt = Attempt(results, spec.trial)
+        with attempt.noting_its_end():
+            document = run_trial(spec, prepared.campaign, bench, reporter, attempt)
+            if document["abort"] is not None:
+                # a host that is gone for good would end every trial to come; this one is repeated by `samebox resume`
+                on_all("looking after a trial that ended early", bench.hosts, lambda host: host.run("true"))
+        attempt.finish(document)
         reporter.skip(planned - len(document["steps"]))
 
 

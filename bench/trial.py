@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.attempt import Attempt
 from bench.campaign import Campaign, TrialSpec
 from bench.estimate import load_s
 from bench.generator import Generator, clear_records, generator_of
@@ -76,8 +77,10 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
     return tuple(Step(f"{spec.trial}: {name}", estimate) for name, estimate in estimates.items())
 
 
-def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Reporter, folder: Path) -> dict[str, Any]:
-    """Runs one trial into `folder` and returns its trial.json.
+def run_trial(
+    spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Reporter, attempt: Attempt
+) -> dict[str, Any]:
+    """Runs one trial into the attempt's folder and returns its trial.json, but for the attempts before.
 
     1. reset: start the load's processes; stop every system, wipe, trim, sync, drop the page caches, verify with canaries
     2. configure, start, topics: whole files from templates; wait until the cluster is complete, then until the topics are
@@ -89,7 +92,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
 
     A step that fails ends the trial with its reason; the system is stopped and everything there is gets collected all the same.
     """
-    log = TrialLog(spec, reporter)
+    log = TrialLog(spec, reporter, attempt.step)
     system = SYSTEMS[spec.system]
     deployment = system.deployment(bench.hosts, bench.store)
     telemetry = Telemetry(bench.hosts, bench.boot_ids)
@@ -139,7 +142,7 @@ def run_trial(spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Repor
             # no farewells, which take some systems many seconds: nothing of what they save is ever read
             quietly(log, lambda: daemons.kill_everything(bench.hosts))
     with log.step("collect"):
-        rows = _collect(deployment, generator, telemetry, load, spec.trial, bench, folder, log)
+        rows = _collect(deployment, generator, telemetry, load, spec.trial, bench, attempt.folder, log)
     return _document(spec, campaign, bench, deployment, log, load, settings, rows)
 
 

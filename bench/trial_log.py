@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ class TrialLog:
 
     spec: TrialSpec
     reporter: Reporter
+    on_step: Callable[[str], AbstractContextManager[None]]
     steps: list[dict[str, Any]] = field(default_factory=list)
     observations: dict[str, Any] = field(default_factory=dict)
     abort: dict[str, Any] | None = None
@@ -33,7 +34,8 @@ class TrialLog:
         entry = {"name": name, "started_ns": self.now_ns(), "ended_ns": None}
         self.steps.append(entry)
         try:
-            yield
+            with self.on_step(name):
+                yield
         finally:
             entry["ended_ns"] = self.now_ns()
 

@@ -55,6 +55,7 @@ def test_a_sound_trial_passes_every_check() -> None:
     assert [c.check for c in checks if c.verdict not in ("valid", "met")] == []
     assert len(checks) == len(RULES) == 19
     assert all(check.sentence.endswith(".") for check in checks)
+    assert [c.check for c in checks if not c.evidence] == ["backlog-read"]  # there is none
 
 
 CARD = {"ena_bw_in_allowance_exceeded": 0.0, "ena_pps_allowance_exceeded": 0.0}

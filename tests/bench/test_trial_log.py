@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ CAMPAIGN = Path(__file__).resolve().parents[2] / "campaigns" / "smoke.toml"
 def log() -> TrialLog:
     """The log of a trial that has just begun."""
     lines: list[str] = []
-    return TrialLog(order_of(load_campaign(CAMPAIGN))[0], PlainReporter(lines.append))
+    return TrialLog(
+        order_of(load_campaign(CAMPAIGN))[0], PlainReporter(lines.append), on_step=lambda _name: nullcontext()
+    )
 
 
 def wrapped() -> DeploymentError:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from bench.attempt import Attempt
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
 from bench.manifest import manifest_of, origin_of
@@ -108,8 +109,9 @@ def checks(
     )
     results.begin(manifest, {}, file)
     [spec] = prepared.trials
-    document = run_trial(spec, campaign, bench, PlainReporter(print), results.begin_trial(spec.trial))
-    results.finish_trial(spec.trial, document)
+    attempt = Attempt(results, spec.trial)
+    document = run_trial(spec, campaign, bench, PlainReporter(print), attempt)
+    attempt.finish(document)
     assert document["ended"] == "completed", document["abort"]
     verdicts = make_report(results, CHECKOUT, master="local[2]", scratch=folder / "scratch", on_line=print)
     assert not verdicts.sound

@@ -8,6 +8,7 @@ import pytest
 
 from bench.checkout import CHECKOUT
 from bench.results import Results
+from provisioning.document import read_document
 from tests.campaign.command import samebox, start
 
 pytestmark = pytest.mark.integration
@@ -31,7 +32,7 @@ def kill_when(home: Path, step: str) -> None:
 
 
 def test_a_killed_campaign_is_resumed(home_with_testbed: Path) -> None:
-    """The finished trial isn't touched, the broken one is repeated on a clean testbed, and the report has both."""
+    """The finished trial isn't touched, the broken one is repeated on a clean testbed, and the report has both and says so."""
     kill_when(home_with_testbed, f"{SECOND}: load")
     results = Results(home_with_testbed / "results" / "smoke")
     assert results.finished() == (FIRST,)
@@ -45,3 +46,9 @@ def test_a_killed_campaign_is_resumed(home_with_testbed: Path) -> None:
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert sorted(folder.name for folder in (results.root / "trials").iterdir()) == [FIRST, SECOND]
     assert "2 trials, all valid." in resumed.stderr
+    [attempt] = read_document(results.trial_dir(SECOND) / "trial.json")["cut_off_attempts"]
+    assert (attempt["step"], attempt["reason"]) == ("load", None)
+    assert (
+        "Attempts at trials that were cut off and repeated: 1, of them under load: 1."
+        in results.report_file.read_text()
+    )

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.results import Results
+from provisioning.document import read_document
 from tests.campaign.command import samebox, start
 
 pytestmark = [pytest.mark.integration, pytest.mark.truth, pytest.mark.timeout(1800)]
@@ -111,6 +112,9 @@ def test_a_campaign_killed_inside_its_loads(tmp_path: Path) -> None:
     assert before.items() <= stamps(results).items()
     assert [entry["trial"] for entry in results.manifest()["order"]] == [SEARCH, BACKLOG, LAST]
     assert sorted(folder.name for folder in (results.root / "trials").iterdir()) == sorted([SEARCH, BACKLOG, LAST])
+    documents = {trial: read_document(results.trial_dir(trial) / "trial.json") for trial in results.finished()}
+    cut_off = {trial: [each["step"] for each in found["cut_off_attempts"]] for trial, found in documents.items()}
+    assert cut_off == {SEARCH: ["load"], BACKLOG: ["load"], LAST: []}
     assert elsewhere.returncode == 1
     assert "began on other hosts" in elsewhere.stderr
     assert "vetting" not in elsewhere.stderr, "refused before anything is started"
