@@ -11,6 +11,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -263,9 +264,20 @@ def _table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 def main(arguments: Sequence[str]) -> None:
     """Brings a measurement, if one is given, and the tables into docs/."""
     if arguments:
-        summary = json.loads(Path(arguments[0]).read_text().splitlines()[-1])
-        MEASURED.write_text(json.dumps(summary, indent=1) + "\n")
+        MEASURED.write_text(json.dumps(_summary_in(Path(arguments[0])), indent=1) + "\n")
     PAGE.write_text(with_tables(PAGE.read_text(), json.loads(MEASURED.read_text())))
+
+
+def _summary_in(printed: Path) -> dict[str, Any]:
+    """What the benchmark's last line says; ends the program if `printed` hasn't such a line."""
+    lines = printed.read_text().splitlines() if printed.is_file() else []
+    with suppress(json.JSONDecodeError):
+        summary = json.loads(lines[-1] if lines else "")
+        if isinstance(summary, dict) and summary.get("benchmark") == "analysis":
+            return summary
+    sys.exit(
+        f"{printed}: its last line isn't what `make bench-analysis` prints last. Keep that with: make bench-analysis | tee FILE"
+    )
 
 
 if __name__ == "__main__":
