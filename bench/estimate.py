@@ -5,10 +5,10 @@ from __future__ import annotations
 from bench.load.search import has_short_steps, step_of, warmup_of
 from bench.workload import Workload
 
-# A search that begins at a quarter of what it finds: four runs until the brokers are warm, two doublings, one that fails, a few
+# A search that begins at a quarter of what it finds: three runs until the brokers are warm, two doublings, one that fails, a few
 # halvings of the bracket (more where steps are long), every second of which is tried again, and the bracket's upper end once more;
 # one search in five has a confirmation that fails. Its steps are at twice the rate that it begins with, on the average.
-SEARCH_WARMUPS = 4
+SEARCH_WARMUPS = 3
 SEARCH_STEPS, SEARCH_SHORT_STEPS = 12, 9
 SEARCH_CONFIRMATIONS = 1.2
 SEARCH_RISES = 2
