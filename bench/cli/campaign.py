@@ -117,7 +117,8 @@ def run(
                 typed = target.typed
                 leave(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat, typed=typed)
                 return 0
-            run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
+            with says_how_to_go_on(results, len(prepared.trials), target, reporter):
+                run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             if not report_here:
                 return _recorded(results, target)
             verdicts = _report(results, master, reporter)
@@ -170,7 +171,8 @@ def resume(
             if left:
                 repeat = manifest["repeat"]
                 vetting = _vetted(target, inventory, reporter)
-                run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
+                with says_how_to_go_on(results, len(prepared.trials), target, reporter):
+                    run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             if not report_here:
                 return _recorded(results, target)
             verdicts = _report(results, master, reporter)
@@ -263,6 +265,18 @@ def reporter_of(plain: bool, steps: list[Step]) -> Iterator[Reporter]:
         yield reporter
     finally:
         reporter.close()
+
+
+@contextmanager
+def says_how_to_go_on(results: Results, planned: int, target: Target, reporter: Reporter) -> Iterator[None]:
+    """An interrupted campaign that has begun isn't lost while its testbed is up."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if results.manifest_file.exists():
+            finished, typed = len(results.finished()), f"{shown(results.root)}{target.typed}"
+            reporter.notice(f"{finished} of {planned} trials are finished. Next: samebox resume {typed}")
+        raise
 
 
 def fresh_results(results: Results, *, again: bool) -> Results:

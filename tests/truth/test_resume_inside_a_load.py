@@ -1,9 +1,10 @@
-"""The orchestrator killed inside a search, then inside the reading of a backlog: `samebox resume` goes on each time."""
+"""The orchestrator interrupted inside a search, then killed inside the reading of a backlog: `samebox resume` goes on each time."""
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import threading
 from pathlib import Path
 
@@ -63,8 +64,8 @@ IN_SEARCH = r"search: step at"
 IN_BACKLOG = r"-backlog: load: .* acknowledged, [1-9][0-9,]* received"
 
 
-def kill_at(home: Path, pattern: str, *arguments: str) -> str:
-    """Runs the command as on a terminal and kills it (SIGKILL) as soon as it says that; what it said until then."""
+def end_at(home: Path, pattern: str, number: signal.Signals, *arguments: str) -> str:
+    """Runs the command as on a terminal and signals it as soon as it says that; all that it said."""
     said = ""
     with start(home, *arguments, FORCE_COLOR="1", COLUMNS="300") as process:
         assert process.stderr is not None
@@ -74,6 +75,9 @@ def kill_at(home: Path, pattern: str, *arguments: str) -> str:
             while re.search(pattern, said) is None:
                 piece = os.read(process.stderr.fileno(), 65_536).decode(errors="replace")
                 assert piece, said
+                said += piece
+            process.send_signal(number)
+            while piece := os.read(process.stderr.fileno(), 65_536).decode(errors="replace"):
                 said += piece
         finally:
             guard.cancel()
@@ -87,17 +91,17 @@ def stamps(results: Results) -> dict[str, tuple[int, int]]:
     return {trial: (stat.st_ino, stat.st_mtime_ns) for trial, stat in files.items()}
 
 
-def test_a_campaign_killed_inside_its_loads(tmp_path: Path) -> None:
-    """Each trial is finished once, in the planned order, and all are valid; what the killed ones had begun is gone."""
+def test_a_campaign_cut_off_inside_its_loads(tmp_path: Path) -> None:
+    """Each trial is finished once, in the planned order, and all are valid; what was cut off is gone, and told of."""
     file = tmp_path / "killed.toml"
     file.write_text(CAMPAIGN)
     results = Results(tmp_path / "results" / "killed")
     up = samebox(tmp_path, "up")
     assert up.returncode == 0, up.stderr
     try:
-        kill_at(tmp_path, IN_SEARCH, "run", str(file))
+        interrupted = end_at(tmp_path, IN_SEARCH, signal.SIGINT, "run", str(file))
         assert results.finished() == ()
-        kill_at(tmp_path, IN_BACKLOG, "resume", str(results.root))
+        end_at(tmp_path, IN_BACKLOG, signal.SIGKILL, "resume", str(results.root))
         assert results.finished() == (SEARCH,)
         before = stamps(results)
         resumed = samebox(tmp_path, "resume", str(results.root), "--plain")
@@ -113,8 +117,12 @@ def test_a_campaign_killed_inside_its_loads(tmp_path: Path) -> None:
     assert [entry["trial"] for entry in results.manifest()["order"]] == [SEARCH, BACKLOG, LAST]
     assert sorted(folder.name for folder in (results.root / "trials").iterdir()) == sorted([SEARCH, BACKLOG, LAST])
     documents = {trial: read_document(results.trial_dir(trial) / "trial.json") for trial in results.finished()}
-    cut_off = {trial: [each["step"] for each in found["cut_off_attempts"]] for trial, found in documents.items()}
-    assert cut_off == {SEARCH: ["load"], BACKLOG: ["load"], LAST: []}
+    keys = ("step", "reason")
+    cut_off = {
+        name: [[each[key] for key in keys] for each in found["cut_off_attempts"]] for name, found in documents.items()
+    }
+    assert cut_off == {SEARCH: [["load", "interrupted by the operator"]], BACKLOG: [["load", None]], LAST: []}
+    assert "0 of 3 trials are finished. Next: samebox resume " in interrupted
     assert elsewhere.returncode == 1
     assert "began on other hosts" in elsewhere.stderr
     assert "vetting" not in elsewhere.stderr, "refused before anything is started"
