@@ -4,9 +4,9 @@
    just been started compile their code as they go
 2. double the rate until a step isn't sustained (halve it, if the first one isn't)
 3. halve the bracket, by ratio, until it is narrow; then try its upper end again, and go on from there if it is sustained now
-4. run the highest sustained rate at full length; if it isn't sustained there, a little less, some times
+4. run the highest sustained rate at full length; if it isn't sustained there, a little less, or as much as was acknowledged, some times
 
-A step that fails is tried once more before it counts, unless it was far off: a hiccup of a busy machine is no limit of a system.
+A step that fails is tried once more before it counts, unless it was far off: a busy machine is no limit of a system.
 Every run is recorded.
 """
 
@@ -25,18 +25,18 @@ from bench.workload import Workload
 Kind = Literal["warm-up", "step", "confirmation"]
 NARROW = 1.05
 NARROW_OF_SHORT_STEPS, SHORT_STEP_S = 1.2, 10.0  # which differ by a tenth to either side from one to the next
-LESS = 0.95
+LESS, LEAST = 0.95, 0.7
 MOST_CONFIRMATIONS = 4
 SHORTEST_STEP_S, LONGEST_STEP_S = 5.0, 30.0
 STEP_SHARE = 6  # a step lasts a sixth of the confirmation
 STEP_WARMUP_S = 2.0
 TRIES = 2
-FAR_OFF = 0.7
+FAR_OFF = 0.8
 # Between runs that aren't kept, nobody waits for what may be delivered twice.
 QUIET_S = 0.2
 WARMUP_RUN_S = 15.0
-MOST_WARMUPS = 6
-HARDLY_BETTER = 1.1
+MOST_WARMUPS = 4
+HARDLY_BETTER = 1.2
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,8 @@ def _confirmed(
             return Found(load, rate_per_s, tuple(attempts))
         if left and rate_per_s > least:
             discard(load)
-            rate_per_s = max(least, round(rate_per_s * LESS))
+            share = attempts[-1].judgement.acked_per_s / rate_per_s
+            rate_per_s = max(least, round(rate_per_s * min(max(share, LEAST), LESS)))
     return Found(load, None, tuple(attempts))
 
 
