@@ -8,7 +8,7 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
-from analysis.campaign import LOAD, Campaign
+from analysis.campaign import Campaign
 from analysis.certainty.correction import reach_of
 from analysis.certainty.interval import FEWEST_BLOCKS, TOO_FEW_BLOCKS
 from analysis.certainty.noise_band import why_no_band
@@ -229,9 +229,9 @@ def _design_warnings(campaign: Campaign) -> list[str]:
         found.append(f"The broker hosts have different CPUs: {', '.join(sorted(models))}.")
     if campaign.not_recorded:
         found.append(f"Planned but not recorded: {', '.join(campaign.not_recorded)}.")
-    if repeated := [attempt.step for attempt in campaign.cut_off if attempt.repeated]:
+    if repeated := [attempt.loaded for attempt in campaign.cut_off if attempt.repeated]:
         found.append(
-            f"Attempts at trials that were cut off and repeated: {len(repeated)}, of them under load: {repeated.count(LOAD)}."
+            f"Attempts at trials that were cut off and repeated: {len(repeated)}, of them after their load had begun: {sum(repeated)}."
         )
     if (manifest.get("git") or {}).get("dirty"):
         found.append("The kit itself had uncommitted changes.")

@@ -11,7 +11,6 @@ from analysis.storage import Storage
 
 NANOSECONDS = 1_000_000_000
 OPEN_LOOP = "open-loop"  # a rate that is fixed beforehand
-LOAD = "load"  # the step of a trial in which it is under load
 AA, AB = "A/A", "A/B"  # blocks of one system against itself, and of two
 
 
@@ -115,13 +114,16 @@ class Trial:
 @dataclass(frozen=True)
 class CutOff:
     """An attempt at a trial that came to no end; `repeated` if the trial is recorded. `step`: which of the trial's steps it had come
-    to (None: not to the first), `after_s`: how long after its beginning that began; `reason` None: nothing was left to say it.
+    to (None: not to the first), `after_s`: how long after its beginning that began; `loaded`: whether its load had begun. `abort`: the
+    rule by which the trial itself had ended early; `reason` None: nothing was left to say it, or it is still under way.
     """
 
     trial: str
     began_ns: int
     step: str | None
     after_s: float | None
+    loaded: bool
+    abort: str | None
     reason: str | None
     repeated: bool
 
@@ -182,7 +184,16 @@ def _noted_attempts(storage: Storage, results: str, trial: str) -> list[dict[str
 def _cut_off(trial: str, attempt: Mapping[str, Any], *, repeated: bool) -> CutOff:
     began_ns, step_began_ns = int(attempt["began_ns"]), attempt["step_began_ns"]
     after_s = None if step_began_ns is None else (int(step_began_ns) - began_ns) / NANOSECONDS
-    return CutOff(trial, began_ns, attempt["step"], after_s, attempt["reason"], repeated)
+    return CutOff(
+        trial=trial,
+        began_ns=began_ns,
+        step=attempt["step"],
+        after_s=after_s,
+        loaded=attempt["load_began_ns"] is not None,
+        abort=attempt["abort"] and attempt["abort"]["rule"],
+        reason=attempt["reason"],
+        repeated=repeated,
+    )
 
 
 def _known(storage: Storage, uri: str) -> dict[str, Any]:

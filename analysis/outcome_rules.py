@@ -18,7 +18,7 @@ def offered_rate(evidence: Evidence, bounds: Bounds) -> Finding:
     if pacing == "closed-loop":
         return Finding(True, "A closed loop offers no rate of its own: it sends when the system lets it.")
     if pacing == "search":
-        return _searched(evidence.observation("search"))
+        return _searched(evidence)
     if not counts.scheduled_in_measure:
         raise Missing("The trial has no message in its measure phase.")
     share, bound = counts.acknowledged_in_window / counts.scheduled_in_measure, float(bounds["share"])
@@ -29,14 +29,19 @@ def offered_rate(evidence: Evidence, bounds: Bounds) -> Finding:
     return Finding(share >= bound, sentence, {"share": share, "bound": bound})
 
 
-def _searched(search: Mapping[str, Any]) -> Finding:
+def _searched(evidence: Evidence) -> Finding:
     """The search judged its runs by what it knew of them at their ends; the last one's records are the trial's."""
+    search, counts = evidence.observation("search"), evidence.counts
     if search["rate_per_s"] is None:
         return Finding(False, "No rate was sustained at full length.", {"search": search})
-    last = search["attempts"][-1]
-    sustained = f"{search['rate_per_s']:,} messages a second were sustained at full length"
-    sentence = f"{sustained}, {last['acked_per_s']:,.0f} were acknowledged."
-    return Finding(True, sentence, {"rate_per_s": search["rate_per_s"], "acked_per_s": last["acked_per_s"]})
+    if not counts.scheduled_in_measure:
+        raise Missing("The trial has no message in its measure phase.")
+    share = counts.acknowledged_in_window / counts.scheduled_in_measure
+    sentence = (
+        f"{search['rate_per_s']:,} messages a second were sustained at full length; {share:.2%} of those scheduled in the measure "
+        f"phase {_settled(evidence)} during it."
+    )
+    return Finding(True, sentence, {"rate_per_s": search["rate_per_s"], "share": share})
 
 
 def backlog_read(evidence: Evidence, _bounds: Bounds) -> Finding:
@@ -134,8 +139,7 @@ def kept_answering(evidence: Evidence, _bounds: Bounds) -> Finding:
         return Finding(False, f"Aborted by {abort['rule']}: {abort['reason']}", {"abort": abort})
     if abort:
         raise Missing("The trial was aborted for another reason before its end.")
-    phases = [phase["name"] for phase in evidence.trial.document["phases"]]
-    return Finding(True, "The system answered to the end.", {"phases": phases})
+    return Finding(True, "The system answered to the end.", {"acknowledged": evidence.counts.acknowledged})
 
 
 def _deliveries(evidence: Evidence) -> tuple[Any, ...]:

@@ -59,6 +59,7 @@ def report_job(results: Results, checkout: Path, package: Path) -> ReportJob:
     documents += results.root.glob("vetting/*.json")
     documents += [file for file in (results.durability_proof_file,) if file.exists()]
     documents += [trial / "trial.json" for trial in trials]
+    documents += results.root.glob("trials/.attempts-*.json")
     records = [file for trial in trials for kind in RECORD_KINDS for file in sorted((trial / kind).glob("*.parquet"))]
     completed, ended_early = _sent_by_hosts(trials) if results.records_bucket() is not None else ({}, {})
     return ReportJob(

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bench.attempt import Attempt
 from bench.campaign import Campaign, TrialSpec, order_of
 from bench.checkout import CHECKOUT, PROOFS, SCRATCH
 from bench.choice import WHOLE, Choice
@@ -28,6 +27,7 @@ from bench.space import check_space
 from bench.system_settings import changed_promises, differences, durability_table, profile_caveats, profile_of
 from bench.systems import SYSTEMS
 from bench.trial import Bench, plan_of, run_trial, steps_of
+from bench.trial_attempt import TrialAttempt
 from bench.vetted import Vetted
 from provisioning import facts
 from provisioning.aws.bucket_layout import results_folder
@@ -233,10 +233,11 @@ def _major(version: str | None) -> int:
 def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Reporter) -> None:
     for spec in _left(prepared, results.finished()):
         planned = len(steps_of(spec))
-        attempt = Attempt(results, spec.trial)
+        attempt = TrialAttempt(results, spec.trial)
         with attempt.noting_its_end():
             document = run_trial(spec, prepared.campaign, bench, reporter, attempt)
             if document["abort"] is not None:
+                attempt.ended_early(document["abort"])
                 # a host that is gone for good would end every trial to come; this one is repeated by `samebox resume`
                 on_all("looking after a trial that ended early", bench.hosts, lambda host: host.run("true"))
         attempt.finish(document)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.attempt import Attempt
 from bench.campaign import Campaign, TrialSpec
 from bench.estimate import load_s
 from bench.generator import Generator, clear_records, generator_of
@@ -21,6 +20,7 @@ from bench.progress import Reporter, Step
 from bench.system_settings import profile_of
 from bench.systems import SYSTEMS
 from bench.telemetry.collect import Telemetry
+from bench.trial_attempt import TrialAttempt
 from bench.trial_log import TrialLog, failures_end, quietly
 from bench.workload import Workload
 from provisioning import daemons, facts
@@ -78,7 +78,7 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
 
 
 def run_trial(
-    spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Reporter, attempt: Attempt
+    spec: TrialSpec, campaign: Campaign, bench: Bench, reporter: Reporter, attempt: TrialAttempt
 ) -> dict[str, Any]:
     """Runs one trial into the attempt's folder and returns its trial.json, but for the attempts before.
 

@@ -1,4 +1,4 @@
-"""What a trial has done and seen so far, and how failures become the reason that it ended. It writes no file."""
+"""What a trial has done and seen so far, and how failures become the reason that it ended."""
 
 from __future__ import annotations
 

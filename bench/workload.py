@@ -107,7 +107,7 @@ class Workload:
     `pacing` says what the rate is: an open loop offers it, whatever becomes of it; a search looks for the highest rate up to
     it that the system sustains, and measures there; a closed loop sends whenever a producer's window has room, at most at it
     (with a window of one: a strictly ordered stream; with a large one: overdriven). `expected_rate_per_s`: where a search
-    begins (best below what it will find: a step that fails is tried again), and what disk space is planned for where the rate
+    begins (best below what it will find: a step that narrowly fails is tried again), and what disk space is planned for where the rate
     is only a bound.
 
     Partitions are each topic's; producers and consumers are shared evenly by the topics, consumers by the subscriptions of

@@ -111,14 +111,14 @@ def run(
         refuse_if_taken(inventory, target.typed)
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
         repeat = [f"samebox run {chosen.typed}{choice.typed}{target.typed}{' --detach' if detach else ''}"]
-        with reporter_of(plain, [VETTING_STEP, SOFTWARE_STEP, HANDOVER_STEP] if detach else steps) as reporter:
+        shown_steps = [VETTING_STEP, SOFTWARE_STEP, HANDOVER_STEP] if detach else steps
+        with reporter_of(plain, shown_steps) as reporter, says_how_to_go_on(results, target, tarballs, reporter):
             vetting = _vetted(target, inventory, reporter)
             if detach:
                 typed = target.typed
                 leave(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat, typed=typed)
                 return 0
-            with says_how_to_go_on(results, len(prepared.trials), target, reporter):
-                run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
+            run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             if not report_here:
                 return _recorded(results, target)
             verdicts = _report(results, master, reporter)
@@ -167,12 +167,12 @@ def resume(
         if left:
             _require_time(inventory, left)
         reporting = [report_step(len(prepared.trials))] if report_here else []
-        with reporter_of(plain, [*left, *reporting]) as reporter:
+        steps = [*left, *reporting]
+        with reporter_of(plain, steps) as reporter, says_how_to_go_on(results, target, tarballs, reporter):
             if left:
                 repeat = manifest["repeat"]
                 vetting = _vetted(target, inventory, reporter)
-                with says_how_to_go_on(results, len(prepared.trials), target, reporter):
-                    run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
+                run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             if not report_here:
                 return _recorded(results, target)
             verdicts = _report(results, master, reporter)
@@ -268,14 +268,18 @@ def reporter_of(plain: bool, steps: list[Step]) -> Iterator[Reporter]:
 
 
 @contextmanager
-def says_how_to_go_on(results: Results, planned: int, target: Target, reporter: Reporter) -> Iterator[None]:
+def says_how_to_go_on(
+    results: Results, target: Target, tarballs: Mapping[str, Path], reporter: Reporter
+) -> Iterator[None]:
     """An interrupted campaign that has begun isn't lost while its testbed is up."""
     try:
         yield
     except KeyboardInterrupt:
         if results.manifest_file.exists():
-            finished, typed = len(results.finished()), f"{shown(results.root)}{target.typed}"
-            reporter.notice(f"{finished} of {planned} trials are finished. Next: samebox resume {typed}")
+            finished, planned = len(results.finished()), len(results.manifest()["order"])
+            software = "".join(f" --software {name}={shown(tarball)}" for name, tarball in tarballs.items())
+            command = f"samebox resume {shown(results.root)}{target.typed}{software}"
+            reporter.notice(f"{finished} of {planned} trials are finished. Next: {command}")
         raise
 
 

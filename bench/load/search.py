@@ -2,9 +2,11 @@
 
 1. runs that aren't judged, at the rate where the search begins, until one is hardly better than the one before: brokers that have
    just been started compile their code as they go
-2. double the rate until a step isn't sustained (halve it, if the first one isn't)
-3. halve the bracket, by ratio, until it is narrow; then try its upper end again, and go on from there if it is sustained now
-4. run the highest sustained rate at full length; if it isn't sustained there, a little less, or as much as was acknowledged, some times
+2. double the rate until a step isn't sustained (lower it to a little less than was acknowledged, if the first one isn't)
+3. halve the bracket, by ratio, until it is narrow; then try its upper end again, and what failing steps have promised, and go on
+   from there if it is sustained now
+4. run the highest sustained rate at full length; if it isn't sustained there, run a little less, some times; where much less was
+   acknowledged, half of the way there by ratio, since an overdriven system may do less than it can sustain
 
 A step that fails is tried once more before it counts, unless it was far off: a busy machine is no limit of a system.
 Every run is recorded.
@@ -25,7 +27,8 @@ from bench.workload import Workload
 Kind = Literal["warm-up", "step", "confirmation"]
 NARROW = 1.05
 NARROW_OF_SHORT_STEPS, SHORT_STEP_S = 1.2, 10.0  # which differ by a tenth to either side from one to the next
-LESS, LEAST = 0.95, 0.7
+LESS, MUCH_LESS = 0.95, 0.5
+DOWN = 0.85  # a rate that failed is lowered by so much at least, and to a half at most
 MOST_CONFIRMATIONS = 4
 SHORTEST_STEP_S, LONGEST_STEP_S = 5.0, 30.0
 STEP_SHARE = 6  # a step lasts a sixth of the confirmation
@@ -116,55 +119,73 @@ def find_highest(
                 return
             before_per_s = acked_per_s
 
-    def sustains(rate_per_s: int, tries: int) -> bool:
+    def step(rate_per_s: int, tries: int) -> Tried:
+        acked_per_s = 0.0
         for _ in range(tries):
             load, sustained = attempt("step", rate_per_s)
             discard(load)
-            if sustained or attempts[-1].judgement.acked_per_s < FAR_OFF * rate_per_s:
-                return sustained
-        return False
+            acked_per_s = max(acked_per_s, attempts[-1].judgement.acked_per_s)
+            if sustained or acked_per_s < FAR_OFF * rate_per_s:
+                return Tried(sustained, acked_per_s)
+        return Tried(False, acked_per_s)
 
     try:
         begin_per_s = max(workload.producers, min(workload.planned_rate_per_s, workload.rate_per_s))
         warm_up(begin_per_s)
         narrow = NARROW_OF_SHORT_STEPS if has_short_steps(workload) else NARROW
-        rate_per_s = bracket(sustains, begin_per_s, workload.producers, workload.rate_per_s, narrow=narrow)
+        rate_per_s = bracket(step, begin_per_s, workload.producers, workload.rate_per_s, narrow=narrow)
         return _confirmed(rate_per_s or workload.producers, workload.producers, attempt, discard, attempts)
     except _Aborted as aborted:
         return Found(aborted.load, None, tuple(attempts))
 
 
+@dataclass(frozen=True)
+class Tried:
+    """What became of a rate: whether it was sustained, and as how much of it was acknowledged."""
+
+    sustained: bool
+    acked_per_s: float
+
+
 def bracket(
-    sustains: Callable[[int, int], bool], begin: int, least: int, most: int, *, narrow: float = NARROW
+    step: Callable[[int, int], Tried], begin: int, least: int, most: int, *, narrow: float = NARROW
 ) -> int | None:
     """The highest rate from `least` to `most` that is sustained, to within `narrow`; None when not even `least` is.
 
-    `sustains` is given a rate and how often to try it. What failed first may only have come too early: the lowest rate that
-    failed is believed when it fails at the end, too.
+    `step` is given a rate and how often to try it. What failed first may only have come too early: the lowest rate that failed
+    is believed when it fails at the end, too. And what is sustained needn't end at the first rate that isn't (at a higher one
+    batches are fuller, and cost less): if a rate that failed got more acknowledged than the highest sustained one is, a little
+    less than that is tried before the search ends.
     """
     low: int | None = None
     high: int | None = None
+    promise = 0.0
     rate = max(least, min(begin, most))
     while True:
-        if sustains(rate, TRIES):
+        tried = step(rate, TRIES)
+        if tried.sustained:
             low = rate
             if rate == most:
                 return low
         else:
-            high = rate
+            high, promise = rate, max(promise, tried.acked_per_s)
             if rate == least:
                 return None
         if low is None:
-            rate = max(least, rate // 2)
+            rate = max(least, rate // 2, round(min(tried.acked_per_s * LESS, rate * DOWN)))
         elif high is None:
             rate = min(most, rate * 2)
-        elif high <= low * narrow or high - low <= 1:
-            if not sustains(high, 1):
-                return low
-            rate = min(most, high * 2)
-            low, high = high, None
-        else:
+        elif high > low * narrow and high - low > 1:
             rate = round(math.sqrt(low * high))
+        else:
+            again = [high, round(promise * LESS)]
+            found = next((each for each in again if each > low and step(each, 1).sustained), None)
+            if found is None:
+                return low
+            low, high, promise = found, None, 0.0
+            if low == most:
+                return low
+            rate = min(most, low * 2)
 
 
 def _confirmed(
@@ -180,8 +201,8 @@ def _confirmed(
             return Found(load, rate_per_s, tuple(attempts))
         if left and rate_per_s > least:
             discard(load)
-            share = attempts[-1].judgement.acked_per_s / rate_per_s
-            rate_per_s = max(least, round(rate_per_s * min(max(share, LEAST), LESS)))
+            halfway = math.sqrt(max(attempts[-1].judgement.acked_per_s / rate_per_s, MUCH_LESS))
+            rate_per_s = max(least, round(rate_per_s * min(halfway, LESS)))
     return Found(load, None, tuple(attempts))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scipy.stats import theilslopes
+import numpy as np
+import numpy.typing as npt
 
 from bench.load.samples import Sample
 
@@ -18,30 +19,36 @@ LATEST_LAG_NS = 100_000_000
 # What is on its way at the end of a stretch differs from what was at its beginning, by as much as latency differs: in a step of
 # five seconds, a tenth of a second of it would be two percent, and no backlog.
 ON_ITS_WAY_S = 0.1
-# A hiccup, of which the rate knows nothing, must have been made up for by the end, but for so much.
-LATEST_HICCUP_S = 1.0
-# Between so many points of a worker's counts slopes are taken: of all of them, in a long run, there would be millions.
-POINTS = 200
+# A hiccup of a busy machine is no limit, as long as it costs no more than a tenth of the stretch, and at most a second.
+HICCUP_SHARE, LONGEST_HICCUP_S = 0.1, 1.0
+# Counts are looked at so often, but not more often than so many times: slopes are taken between any two.
+LOOK_EVERY_S, MOST_LOOKS = 0.5, 200
 _LAST_SAMPLES = 3
 
 
-def median_slope(counted: Sequence[Sample]) -> float:
-    """The median of the rates between any two of a worker's counts, per second."""
-    points = counted[:: -(-len(counted) // POINTS)]
-    return float(theilslopes([point.messages for point in points], [point.at_s for point in points]).slope)
+@dataclass(frozen=True)
+class Course:
+    """What workers counted together over a stretch: totals at evenly spaced moments."""
 
+    at_s: npt.NDArray[np.float64]
+    messages: npt.NDArray[np.float64]
 
-def mean_slope(counted: Sequence[Sample]) -> float:
-    """The rate between a worker's first count and its last, per second."""
-    first, last = counted[0], counted[-1]
-    return (last.messages - first.messages) / (last.at_s - first.at_s)
+    def median_per_s(self) -> float:
+        """The median of the rates between any two moments (the estimate of Theil and Sen): what a short hiccup doesn't change."""
+        first, second = np.triu_indices(len(self.at_s), 1)
+        return float(np.median((self.messages[second] - self.messages[first]) / (self.at_s[second] - self.at_s[first])))
+
+    def short_s(self, rate_per_s: int) -> float:
+        """By how much of its time it fell short of the rate, from end to end."""
+        seconds = self.at_s[-1] - self.at_s[0]
+        return float(seconds - (self.messages[-1] - self.messages[0]) / rate_per_s)
 
 
 @dataclass(frozen=True)
 class Judgement:
     """Of one run: at which rates messages were acknowledged and received (the slowest subscription), how late sends were at the end.
 
-    The rates are medians over the stretch (Theil and Sen's): a hiccup that is made up for changes nothing, falling behind does.
+    The rates are medians over the stretch (`Course`), not means.
     `reason` says why the rate isn't sustained; "" if it is.
     """
 
@@ -62,24 +69,29 @@ class Judgement:
 
 def judge(samples: Sequence[Sample], rate_per_s: int, *, from_s: float, to_s: float, errors: int) -> Judgement:
     """Judges the stretch from `from_s` to `to_s` of a run that offered `rate_per_s`. `errors`: messages given up, or lost."""
-    inside = [sample for sample in samples if from_s <= sample.at_s <= to_s]
-    sent = [sample for sample in inside if sample.role == "producer"]
-    acked_per_s = _per_s(sent)
+    sent = [sample for sample in samples if sample.role == "producer"]
     received: dict[str, list[Sample]] = defaultdict(list)
-    for sample in inside:
+    for sample in samples:
         if sample.role == "consumer":
             received[sample.subscription or ""].append(sample)
-    received_per_s = min((_per_s(own) for own in received.values()), default=None)
-    lag_ns = _lag_at_the_end(sent)
-    behind_s = (1 - _per_s(sent, of=mean_slope) / rate_per_s) * (to_s - from_s)
+    acknowledged = course_of(sent, from_s, to_s)
+    slowest = min((course_of(own, from_s, to_s) for own in received.values()), key=Course.median_per_s, default=None)
+    acked_per_s = acknowledged.median_per_s()
+    received_per_s = None if slowest is None else slowest.median_per_s()
+    lag_ns = _lag_at_the_end([sample for sample in sent if from_s <= sample.at_s <= to_s])
     on_its_way_per_s = ON_ITS_WAY_S * rate_per_s / (to_s - from_s)
+    hiccup_s = min(HICCUP_SHARE * (to_s - from_s), LONGEST_HICCUP_S)
+    acked_short_s = acknowledged.short_s(rate_per_s)
+    received_short_s = 0.0 if slowest is None else slowest.short_s(rate_per_s)
     reason = ""
     if acked_per_s < ACKNOWLEDGED_SHARE * rate_per_s - on_its_way_per_s:
         reason = f"acknowledged {acked_per_s:,.0f} of {rate_per_s:,} messages a second"
     elif received_per_s is not None and received_per_s < RECEIVED_SHARE * rate_per_s - on_its_way_per_s:
         reason = f"received {received_per_s:,.0f} of {rate_per_s:,} messages a second: a backlog grows"
-    elif behind_s > LATEST_HICCUP_S:
-        reason = f"acknowledgements were {behind_s:.1f} s behind at the end"
+    elif acked_short_s > hiccup_s:
+        reason = f"acknowledgements fell {acked_short_s:.1f} s behind, of {hiccup_s:g} s allowed"
+    elif received_short_s > hiccup_s:
+        reason = f"receipts fell {received_short_s:.1f} s behind, of {hiccup_s:g} s allowed"
     elif lag_ns > LATEST_LAG_NS:
         reason = f"sends were {lag_ns / 1e6:,.0f} ms late at the end"
     elif errors:
@@ -87,12 +99,17 @@ def judge(samples: Sequence[Sample], rate_per_s: int, *, from_s: float, to_s: fl
     return Judgement(acked_per_s, received_per_s, lag_ns / 1e6, reason)
 
 
-def _per_s(samples: Iterable[Sample], of: Callable[[Sequence[Sample]], float] = median_slope) -> float:
-    """Messages a second, each worker by its own counts: they count at different moments."""
+def course_of(samples: Iterable[Sample], from_s: float, to_s: float) -> Course:
+    """The workers' counts added up. Each counts at moments of its own: between two of them it is taken to go on evenly."""
     of_worker: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         of_worker[sample.worker].append(sample)
-    return sum(of(own) for own in of_worker.values() if own[-1].at_s > own[0].at_s)
+    looks = min(MOST_LOOKS, max(2, round((to_s - from_s) / LOOK_EVERY_S) + 1))
+    at_s: npt.NDArray[np.float64] = np.linspace(from_s, to_s, looks, dtype=np.float64)
+    messages = np.zeros(looks)
+    for own in of_worker.values():
+        messages += np.interp(at_s, [each.at_s for each in own], [each.messages for each in own], left=0.0)
+    return Course(at_s, messages)
 
 
 def _lag_at_the_end(samples: Sequence[Sample]) -> int:

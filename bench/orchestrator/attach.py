@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bench.orchestrator.fetch import fetch_results
+from bench.orchestrator.fetch import fetch_notes, fetch_results
 from bench.orchestrator.launch import end, give_back, start
 from bench.orchestrator.place import orchestrator_of, place_on
 from bench.orchestrator.state import State, read_state
@@ -122,6 +122,7 @@ def give_up(inventory: Inventory, results: Results, state: State, detail: Say) -
         daemons.stop_everything(hosts)
         if state.claim is not None:
             fetch_results(host, state.claim.campaign, results, detail)
+            fetch_notes(host, state.claim.campaign, results)
         return give_back(hosts, host, place)
 
 

@@ -39,6 +39,17 @@ def fetch_results(host: Host, campaign: str, results: Results, on_progress: Call
     return tuple(missing)
 
 
+def fetch_notes(host: Host, campaign: str, results: Results) -> None:
+    """Fetches what is noted of attempts at unfinished trials; of a campaign that has ended, since notes change as it goes on.
+
+    `results` is there already, or nothing is fetched. Raises HostError.
+    """
+    if results.root.exists():
+        there = place_on(host.record).results_dir(campaign)
+        listing = ask(host, AGENT, {"verb": "files", "folder": there}, timeout_s=LISTING_TIMEOUT_S)
+        _fetch_files(host, there, listing["notes"], results.root)
+
+
 def _require_same(host: Host, there: str, results: Results) -> None:
     results.manifest()
     if results.manifest_file.read_bytes() != host.get(f"{there}/manifest.json"):

@@ -50,20 +50,22 @@ def state(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def files(request: dict[str, Any]) -> dict[str, Any]:
-    """The files of a results folder: those of the campaign, and each finished trial's, with their sizes."""
+    """The files of a results folder, with their sizes: the campaign's, each finished trial's, what is noted of the others' attempts."""
     folder = Path(request["folder"])
     if not (folder / "manifest.json").exists():
-        return {"campaign": {}, "trials": {}}
+        return {"campaign": {}, "trials": {}, "notes": {}}
     trials = {}
     for trial in sorted((folder / "trials").glob("[!.]*/trial.json")):
         trials[trial.parent.name] = listing(trial.parent, trial.parent.rglob("*"))
     own = [
         folder / "manifest.json",
         folder / "campaign.toml",
+        folder / "durability_proof.json",
         *folder.glob("omb-*.yaml"),
         *(folder / "vetting").rglob("*"),
     ]
-    return {"campaign": listing(folder, own), "trials": trials}
+    notes = listing(folder, (folder / "trials").glob(".attempts-*.json"))
+    return {"campaign": listing(folder, own), "trials": trials, "notes": notes}
 
 
 def listing(folder: Path, paths: Any) -> dict[str, int]:

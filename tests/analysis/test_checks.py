@@ -266,4 +266,4 @@ def test_a_search_is_met_by_the_rate_that_it_confirmed(rate_per_s: int | None, v
     trial = replace(searched.trial, document={**searched.trial.document, "workload": workload})
     found = _verdict(replace(searched, trial=trial), "offered-rate")
     assert found.verdict == verdict
-    assert ("19,900 were acknowledged" in found.sentence) == (verdict == "met")
+    assert ("100.00% of those scheduled in the measure phase were acknowledged" in found.sentence) == (verdict == "met")

@@ -20,22 +20,22 @@ from analysis.storage import Storage
 from tests.analysis.synthetic_results import Plan, Shape, manifest_document, write_results
 
 S = 1_000_000_000
-KILLED = {"began_ns": 1_700_000_000 * S, "step": "load", "step_began_ns": 1_700_000_031 * S, "reason": None}
+KILLED = {
+    "began_ns": 1_700_000_000 * S, "step": "collect", "step_began_ns": 1_700_000_131 * S,
+    "load_began_ns": 1_700_000_031 * S, "abort": {"rule": "host-lost"}, "reason": None,
+}  # fmt: skip
 INTERRUPTED = {
-    "began_ns": 1_700_000_090 * S,
-    "step": None,
-    "step_began_ns": None,
-    "reason": "interrupted by the operator",
-}
+    "began_ns": 1_700_000_090 * S, "step": None, "step_began_ns": None, "load_began_ns": None, "abort": None, "reason": "told to end",
+}  # fmt: skip
 REPEATED, UNDISTURBED, NEVER = (
     Plan("b01-1-pulsar-l1-steady", 1, 1, "pulsar", nothing_recorded=True, changes={"cut_off_attempts": [KILLED, INTERRUPTED]}),
     Plan("b01-2-kafka-l1-steady", 1, 2, "kafka", nothing_recorded=True),
     Plan("b02-1-kafka-l1-steady", 2, 1, "kafka"),
 )  # fmt: skip
 FOUND = (
-    CutOff(REPEATED.name, 1_700_000_000 * S, "load", 31.0, None, repeated=True),
-    CutOff(REPEATED.name, 1_700_000_090 * S, None, None, "interrupted by the operator", repeated=True),
-    CutOff(NEVER.name, 1_700_000_000 * S, "load", 31.0, None, repeated=False),
+    CutOff(REPEATED.name, 1_700_000_000 * S, "collect", 131.0, True, "host-lost", None, repeated=True),
+    CutOff(REPEATED.name, 1_700_000_090 * S, None, None, False, None, "told to end", repeated=True),
+    CutOff(NEVER.name, 1_700_000_000 * S, "collect", 131.0, True, "host-lost", None, repeated=False),
 )
 
 
@@ -65,14 +65,12 @@ def campaign() -> Campaign:
 def test_they_are_counted_and_listed(campaign: Campaign) -> None:
     """A warning and a count on the first screen, a row each further down."""
     text = _text(campaign)
-    assert "Attempts at trials that were cut off and repeated: 2, of them under load: 1." in text
+    assert "Attempts at trials that were cut off and repeated: 2, of them after their load had begun: 1." in text
     assert "3 attempts cut off" in text
-    assert (
-        f"{REPEATED.name} 2023-11-14 22:13:20 UTC load 31.0 s unknown: the program was killed, or its machine stopped repeated"
-        in text
-    )
-    assert "nothing yet – interrupted by the operator repeated" in text
-    assert "load 31.0 s unknown: the program was killed, or its machine stopped not repeated" in text
+    killed = "collect 131 s yes The trial had ended early (host-lost). unknown: the program was killed, or its machine stopped"
+    assert f"{REPEATED.name} 2023-11-14 22:13:20 UTC {killed} repeated" in text
+    assert "nothing yet – no told to end repeated" in text
+    assert f"{killed}, or it is still under way not repeated" in text
 
 
 def test_a_campaign_that_ran_through_says_nothing_of_them(campaign: Campaign) -> None:

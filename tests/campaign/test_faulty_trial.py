@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import pytest
 
-from bench.attempt import Attempt
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
 from bench.manifest import manifest_of, origin_of
@@ -17,6 +16,7 @@ from bench.report import make_report
 from bench.results import Results
 from bench.runner import prepare, promises_of
 from bench.trial import Bench, run_trial
+from bench.trial_attempt import TrialAttempt
 from provisioning import facts
 from provisioning.host import Host
 from provisioning.inventory import Inventory
@@ -109,7 +109,7 @@ def checks(
     )
     results.begin(manifest, {}, file)
     [spec] = prepared.trials
-    attempt = Attempt(results, spec.trial)
+    attempt = TrialAttempt(results, spec.trial)
     document = run_trial(spec, campaign, bench, PlainReporter(print), attempt)
     attempt.finish(document)
     assert document["ended"] == "completed", document["abort"]

@@ -49,6 +49,6 @@ def test_a_killed_campaign_is_resumed(home_with_testbed: Path) -> None:
     [attempt] = read_document(results.trial_dir(SECOND) / "trial.json")["cut_off_attempts"]
     assert (attempt["step"], attempt["reason"]) == ("load", None)
     assert (
-        "Attempts at trials that were cut off and repeated: 1, of them under load: 1."
+        "Attempts at trials that were cut off and repeated: 1, of them after their load had begun: 1."
         in results.report_file.read_text()
     )

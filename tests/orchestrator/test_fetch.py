@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.orchestrator.fetch import fetch_results
+from bench.orchestrator.fetch import fetch_notes, fetch_results
 from bench.results import MANIFEST_SCHEMA, Results
 from provisioning.errors import InvalidInput
 from tests.orchestrator.folder_host import FolderHost, folder_host
@@ -36,6 +36,7 @@ def begin(host: FolderHost, seed: int = 1) -> Results:
     (root / "vetting" / "broker-1.json").write_text("{}")
     (root / "campaign.toml").write_text("schema = 1\n")
     (root / "omb-steady.yaml").write_text("topics: 1\n")
+    (root / "durability_proof.json").write_text("{}")
     (root / "manifest.json").write_text(json.dumps({"schema": MANIFEST_SCHEMA, "seed": seed, "order": []}))
     return there(host)
 
@@ -64,11 +65,25 @@ def test_trial_by_trial(host: FolderHost, results: Results) -> None:
     assert results.campaign_file.exists()
     assert (results.root / "omb-steady.yaml").read_text() == "topics: 1\n"
     assert (results.root / "vetting" / "broker-1.json").exists()
+    assert results.durability_proof_file.exists()
     before = (results.trial_dir("one") / "trial.json").stat().st_ino
     finish(remote, "two")
     assert fetch_results(host, "demo", results, print) == ("two",)
     assert (results.trial_dir("one") / "trial.json").stat().st_ino == before
     assert fetch_results(host, "demo", results, print) == ()
+
+
+def test_notes_of_what_was_given_up(host: FolderHost, results: Results) -> None:
+    """What is known of an attempt at a trial that never finished comes with the rest, but not before there is a rest."""
+    remote = begin(host)
+    attempts = [{"began_ns": 1, "step": "load"}]
+    remote.note_attempts("two", attempts)
+    fetch_notes(host, "demo", results)
+    assert not results.root.exists()
+    finish(remote, "one")
+    fetch_results(host, "demo", results, print)
+    fetch_notes(host, "demo", results)
+    assert (results.noted_attempts("one"), results.noted_attempts("two")) == ([], attempts)
 
 
 def test_a_fetch_cut_off_is_done_again(host: FolderHost, results: Results) -> None:

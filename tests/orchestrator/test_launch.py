@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +36,30 @@ def test_the_libraries_are_the_repositorys() -> None:
     }
     assert "pyspark" not in there
     assert "://" not in ORCHESTRATOR.lock_file.read_text()
+
+
+WITHOUT_THE_REST = """
+import importlib.metadata, json, re, sys
+packages, there = importlib.metadata.packages_distributions(), set(json.loads(sys.argv[1]))
+
+class NotThere:
+    def find_spec(self, name, path=None, target=None):
+        owners = {re.sub("[-_.]+", "-", owner).lower() for owner in packages.get(name.partition(".")[0], [])}
+        if owners and not owners & there:
+            raise ModuleNotFoundError(f"{name} is of {owners}, which isn't in the lock", name=name)
+
+sys.meta_path.insert(0, NotThere())
+import bench.orchestrator.process
+"""
+
+
+def test_its_program_needs_nothing_else() -> None:
+    """What isn't in the lock isn't on the host, and a campaign left to itself would end before its first line."""
+    there = json.dumps([*versions(ORCHESTRATOR.lock_file), "samebox"])
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_THE_REST, there], cwd=REPOSITORY, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_the_code_is_whole() -> None:

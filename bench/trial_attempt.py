@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,27 @@ from typing import Any
 from bench.results import Results
 from provisioning.errors import SameboxError
 
+LOAD = "load"
+
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an attempt has come. `step`: the trial's step that it is in, None before the first; `reason`: why it was cut off, None
-    while it lasts and where nothing was left to say it (the program was killed, the machine stopped)."""
+    """How far an attempt has come.
+
+    `step`: the trial's step that it is in, None before the first; `load_began_ns`: None if it came to no load. `abort`: as in
+    trial.json, where the trial had ended early before the attempt was cut off. `reason`: why it was, None while it lasts and
+    where nothing was left to say it (the program was killed, the machine stopped).
+    """
 
     began_ns: int
     step: str | None = None
     step_began_ns: int | None = None
+    load_began_ns: int | None = None
+    abort: Mapping[str, Any] | None = None
     reason: str | None = None
 
 
-class Attempt:
+class TrialAttempt:
     """An attempt that begins now. `folder`: where the trial's files go."""
 
     def __init__(self, results: Results, trial: str, now_ns: Callable[[], int] = time.time_ns) -> None:
@@ -39,13 +47,22 @@ class Attempt:
     def step(self, name: str) -> Iterator[None]:
         """It is in this step of the trial. One that is cut off inside stays the one it came to, whatever is cleaned up afterwards."""
         if not self._cut_off:
-            self._progress = replace(self._progress, step=name, step_began_ns=self._now_ns())
-            self._note()
+            now_ns = self._now_ns()
+            loaded_ns = now_ns if name == LOAD else self._progress.load_began_ns
+            self._progress = replace(self._progress, step=name, step_began_ns=now_ns, load_began_ns=loaded_ns)
+            self._note_if_possible()
         try:
             yield
+        except SameboxError:  # which ends a trial early, and no attempt
+            raise
         except BaseException:
             self._cut_off = True
             raise
+
+    def ended_early(self, abort: Mapping[str, Any]) -> None:
+        """The trial has; whether it counts is still to be seen."""
+        self._progress = replace(self._progress, abort=abort)
+        self._note_if_possible()
 
     def finish(self, document: Mapping[str, Any]) -> None:
         """It was the last: the trial is whole."""
@@ -58,14 +75,19 @@ class Attempt:
             yield
         except BaseException as error:
             self._progress = replace(self._progress, reason=_in_words(error))
-            self._note()
+            self._note_if_possible()
             raise
 
     def _note(self) -> None:
         self._results.note_attempts(self._trial, [*self._earlier, asdict(self._progress)])
 
+    def _note_if_possible(self) -> None:
+        # a full disk here must neither keep a system from being stopped nor hide what happened
+        with suppress(OSError):
+            self._note()
+
 
 def _in_words(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted by the operator"
+        return "told to end, by Ctrl-C or a signal"
     return str(error) if isinstance(error, SameboxError) else f"{type(error).__name__}: {error}"
