@@ -178,7 +178,7 @@ def bracket(
         elif high > low * narrow and high - low > 1:
             rate = round(math.sqrt(low * high))
         else:
-            again = [high, round(promise * LESS)]
+            again = [high, min(most, round(promise * LESS))]
             found = next((each for each in again if each > low and step(each, 1).sustained), None)
             if found is None:
                 return low
