@@ -4,7 +4,7 @@
    just been started compile their code as they go
 2. double the rate until a step isn't sustained (lower it to a little less than was acknowledged, if the first one isn't)
 3. halve the bracket, by ratio, until it is narrow; then try its upper end again, and what failing steps have promised, and go on
-   from there if it is sustained now
+   from there if it is sustained now; but not for ever, since the speed of a testbed may wander more than any bracket is wide
 4. run the highest sustained rate at full length; if it isn't sustained there, run a little less, some times; where much less was
    acknowledged, half of the way there by ratio, since an overdriven system may do less than it can sustain
 
@@ -20,20 +20,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bench.load.bracket import LESS, MOST_RUNS, NARROW, Tried, bracket
 from bench.load.driver import LoadResult, LoadSpec
 from bench.load.sustained import Judgement, judge
 from bench.workload import Workload
 
 Kind = Literal["warm-up", "step", "confirmation"]
-NARROW = 1.05
-NARROW_OF_SHORT_STEPS, SHORT_STEP_S = 1.2, 10.0  # which differ by a tenth to either side from one to the next
-LESS, MUCH_LESS = 0.95, 0.5
-DOWN = 0.85  # a rate that failed is lowered by so much at least, and to a half at most
+# Short steps differ by a tenth to either side from one to the next: what comes nearer than that is no better known.
+SHORT_STEP_S, NARROW_OF_SHORT_STEPS, MOST_SHORT_STEPS = 10.0, 1.2, 16
+MUCH_LESS = 0.5
 MOST_CONFIRMATIONS = 4
 SHORTEST_STEP_S, LONGEST_STEP_S = 5.0, 30.0
 STEP_SHARE = 6  # a step lasts a sixth of the confirmation
 STEP_WARMUP_S = 2.0
-TRIES = 2
 FAR_OFF = 0.8
 # Between runs that aren't kept, nobody waits for what may be delivered twice.
 QUIET_S = 0.2
@@ -58,15 +57,18 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Found:
-    """`load` is the last confirmation's: the trial's records. `rate_per_s`: the confirmed one; None = none was sustained."""
+    """`load` is the last confirmation's: the trial's records. `rate_per_s`: the confirmed one; None = none was sustained. `closed`:
+    whether the steps came near the limit before there were too many of them."""
 
     load: LoadResult
     rate_per_s: int | None
     attempts: tuple[Attempt, ...]
+    closed: bool
 
     def to_json(self) -> dict[str, Any]:
         """As trial.json carries it."""
-        return {"rate_per_s": self.rate_per_s, "attempts": [attempt.to_json() for attempt in self.attempts]}
+        attempts = [attempt.to_json() for attempt in self.attempts]
+        return {"rate_per_s": self.rate_per_s, "closed": self.closed, "attempts": attempts}
 
 
 class _Aborted(Exception):
@@ -120,72 +122,33 @@ def find_highest(
             before_per_s = acked_per_s
 
     def step(rate_per_s: int, tries: int) -> Tried:
-        acked_per_s = 0.0
+        before = len(attempts)
         for _ in range(tries):
             load, sustained = attempt("step", rate_per_s)
             discard(load)
-            acked_per_s = max(acked_per_s, attempts[-1].judgement.acked_per_s)
-            if sustained or acked_per_s < FAR_OFF * rate_per_s:
-                return Tried(sustained, acked_per_s)
-        return Tried(False, acked_per_s)
+            if sustained or attempts[-1].judgement.acked_per_s < FAR_OFF * rate_per_s:
+                break
+        own = [each.judgement for each in attempts[before:]]
+        return Tried(own[-1].sustained, max(each.acked_per_s for each in own), len(own))
 
     try:
         begin_per_s = max(workload.producers, min(workload.planned_rate_per_s, workload.rate_per_s))
         warm_up(begin_per_s)
-        narrow = NARROW_OF_SHORT_STEPS if has_short_steps(workload) else NARROW
-        rate_per_s = bracket(step, begin_per_s, workload.producers, workload.rate_per_s, narrow=narrow)
-        return _confirmed(rate_per_s or workload.producers, workload.producers, attempt, discard, attempts)
+        short = has_short_steps(workload)
+        bracketed = bracket(
+            step,
+            begin_per_s,
+            workload.producers,
+            workload.rate_per_s,
+            narrow=NARROW_OF_SHORT_STEPS if short else NARROW,
+            most_runs=MOST_SHORT_STEPS if short else MOST_RUNS,
+        )
+        load, confirmed_per_s = _confirmed(
+            bracketed.rate_per_s or workload.producers, workload.producers, attempt, discard, attempts
+        )
+        return Found(load, confirmed_per_s, tuple(attempts), closed=bracketed.closed)
     except _Aborted as aborted:
-        return Found(aborted.load, None, tuple(attempts))
-
-
-@dataclass(frozen=True)
-class Tried:
-    """What became of a rate: whether it was sustained, and as how much of it was acknowledged."""
-
-    sustained: bool
-    acked_per_s: float
-
-
-def bracket(
-    step: Callable[[int, int], Tried], begin: int, least: int, most: int, *, narrow: float = NARROW
-) -> int | None:
-    """The highest rate from `least` to `most` that is sustained, to within `narrow`; None when not even `least` is.
-
-    `step` is given a rate and how often to try it. What failed first may only have come too early: the lowest rate that failed
-    is believed when it fails at the end, too. And what is sustained needn't end at the first rate that isn't (at a higher one
-    batches are fuller, and cost less): if a rate that failed got more acknowledged than the highest sustained one is, a little
-    less than that is tried before the search ends.
-    """
-    low: int | None = None
-    high: int | None = None
-    promise = 0.0
-    rate = max(least, min(begin, most))
-    while True:
-        tried = step(rate, TRIES)
-        if tried.sustained:
-            low = rate
-            if rate == most:
-                return low
-        else:
-            high, promise = rate, max(promise, tried.acked_per_s)
-            if rate == least:
-                return None
-        if low is None:
-            rate = max(least, rate // 2, round(min(tried.acked_per_s * LESS, rate * DOWN)))
-        elif high is None:
-            rate = min(most, rate * 2)
-        elif high > low * narrow and high - low > 1:
-            rate = round(math.sqrt(low * high))
-        else:
-            again = [high, min(most, round(promise * LESS))]
-            found = next((each for each in again if each > low and step(each, 1).sustained), None)
-            if found is None:
-                return low
-            low, high, promise = found, None, 0.0
-            if low == most:
-                return low
-            rate = min(most, low * 2)
+        return Found(aborted.load, None, tuple(attempts), closed=False)
 
 
 def _confirmed(
@@ -194,16 +157,16 @@ def _confirmed(
     attempt: Callable[[Kind, int], tuple[LoadResult, bool]],
     discard: Callable[[LoadResult], None],
     attempts: list[Attempt],
-) -> Found:
+) -> tuple[LoadResult, int | None]:
     for left in reversed(range(MOST_CONFIRMATIONS)):
         load, sustained = attempt("confirmation", rate_per_s)
         if sustained:
-            return Found(load, rate_per_s, tuple(attempts))
+            return load, rate_per_s
         if left and rate_per_s > least:
             discard(load)
             halfway = math.sqrt(max(attempts[-1].judgement.acked_per_s / rate_per_s, MUCH_LESS))
             rate_per_s = max(least, round(rate_per_s * min(halfway, LESS)))
-    return Found(load, None, tuple(attempts))
+    return load, None
 
 
 def step_of(workload: Workload) -> Workload:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
+from bench.load.bracket import NARROW, Tried, bracket
 from bench.load.driver import LoadResult, LoadSpec
 from bench.load.samples import Sample
-from bench.load.search import NARROW, Tried, bracket, find_highest
+from bench.load.search import find_highest
 from bench.load.sustained import judge
 from bench.workload import Workload
 
@@ -53,9 +54,9 @@ def test_the_bracket_closes_on_the_limit(limit: int, begin: int) -> None:
 
     def step(rate: int, _tries: int) -> Tried:
         tried.append(rate)
-        return Tried(rate <= limit, min(rate, limit))
+        return Tried(rate <= limit, min(rate, limit), 1)
 
-    found = bracket(step, begin, 1, 1_000_000)
+    found = bracket(step, begin, 1, 1_000_000, most_runs=99).rate_per_s
     assert found is not None
     assert found <= limit
     assert limit <= max(found * NARROW, found + 1)
@@ -69,9 +70,9 @@ def test_what_failed_too_early_is_tried_again() -> None:
     def step(rate: int, tries: int) -> Tried:
         tries_seen.append(tries)
         limit = 40_000 if 1 in tries_seen else 1_000
-        return Tried(rate <= limit, min(rate, limit))
+        return Tried(rate <= limit, min(rate, limit), 1)
 
-    found = bracket(step, 10_000, 1, 1_000_000)
+    found = bracket(step, 10_000, 1, 1_000_000).rate_per_s
     assert found is not None
     assert 40_000 / NARROW <= found <= 40_000
 
@@ -96,7 +97,26 @@ def test_what_was_far_off_is_not_tried_again() -> None:
 
 def test_nothing_sustained_is_nothing_found() -> None:
     """Not even one message a second."""
-    assert bracket(lambda _rate, _tries: Tried(False, 0.0), 1000, 1, 5000) is None
+    assert bracket(lambda _rate, _tries: Tried(False, 0.0, 1), 1000, 1, 5000).rate_per_s is None
+
+
+def test_a_testbed_whose_speed_wanders_is_not_searched_for_ever() -> None:
+    """Whatever was sustained once fails the next time: the search takes the best so far, and says that it isn't narrow."""
+    chance, runs = random.Random(1), 0
+    sustained: list[int] = [0]
+
+    def step(rate: int, tries: int) -> Tried:
+        nonlocal runs
+        runs += tries
+        limit = chance.choice([2_000, 8_000, 32_000])
+        if rate <= limit:
+            sustained.append(rate)
+        return Tried(rate <= limit, min(rate, limit), tries)
+
+    found = bracket(step, 10_000, 1, 1_000_000, most_runs=16)
+    assert not found.closed
+    assert found.rate_per_s == sustained[-1]
+    assert 16 <= runs <= 16 + 3
 
 
 @pytest.mark.parametrize("begin", [500, 3_000, 10_000, 40_000])
@@ -108,9 +128,9 @@ def test_a_trough_is_no_limit(begin: int) -> None:
 
     def step(rate: int, _tries: int) -> Tried:
         sustained = rate <= 1_000 or 6_000 <= rate <= 9_000
-        return Tried(sustained, rate if sustained else 0.95 * rate if rate < 6_000 else 9_000)
+        return Tried(sustained, rate if sustained else 0.95 * rate if rate < 6_000 else 9_000, 1)
 
-    found = bracket(step, begin, 1, 1_000_000)
+    found = bracket(step, begin, 1, 1_000_000).rate_per_s
     assert found is not None
     assert (found <= 1_000) if begin <= 3_000 else 9_000 / NARROW <= found <= 9_000
 

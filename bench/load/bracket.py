@@ -1,0 +1,81 @@
+"""Closing in on a limit, rate by rate. What a rate comes to is the caller's business: it neither runs nor judges anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+NARROW = 1.05
+TRIES = 2
+LESS = 0.95  # than a rate that was too high
+DOWN = 0.85  # a rate that failed is lowered by so much at least, and to a half at most
+MOST_RUNS = 28
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of a rate: whether it was sustained, as how much of it was acknowledged at best, in how many runs."""
+
+    sustained: bool
+    acked_per_s: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class Bracketed:
+    """The highest rate that was sustained; None: not even the least one. `closed`: near one that isn't, or at the bound."""
+
+    rate_per_s: int | None
+    closed: bool
+
+
+def bracket(
+    step: Callable[[int, int], Tried],
+    begin: int,
+    least: int,
+    most: int,
+    *,
+    narrow: float = NARROW,
+    most_runs: int = MOST_RUNS,
+) -> Bracketed:
+    """Looks for the highest rate from `least` to `most` that is sustained, to within `narrow`, in about `most_runs` runs.
+
+    `step` is given a rate and how often to try it. What failed first may only have come too early: the lowest rate that failed
+    is believed when it fails at the end, too. And what is sustained needn't end at the first rate that isn't (at a higher one
+    batches are fuller, and cost less): if a rate that failed got more acknowledged than the highest sustained one is, a little
+    less than that is tried before the search ends. Where a testbed's own speed wanders, nothing closes: then the highest
+    sustained rate so far is what there is, or, without one, the next to be tried.
+    """
+    low: int | None = None
+    high: int | None = None
+    promise, runs = 0.0, 0
+    rate = max(least, min(begin, most))
+    while runs < most_runs:
+        tried = step(rate, TRIES)
+        runs += tried.runs
+        if tried.sustained:
+            low = rate
+            if rate == most:
+                return Bracketed(low, closed=True)
+        else:
+            high, promise = rate, max(promise, tried.acked_per_s)
+            if rate == least:
+                return Bracketed(None, closed=True)
+        if low is None:
+            rate = max(least, rate // 2, round(min(tried.acked_per_s * LESS, rate * DOWN)))
+        elif high is None:
+            rate = min(most, rate * 2)
+        elif high > low * narrow and high - low > 1:
+            rate = round(math.sqrt(low * high))
+        else:
+            again = [each for each in (high, min(most, round(promise * LESS))) if each > low]
+            found = next((each for each in again if step(each, 1).sustained), None)
+            if found is None:
+                return Bracketed(low, closed=True)
+            runs += len(again)
+            low, high, promise = found, None, 0.0
+            if low == most:
+                return Bracketed(low, closed=True)
+            rate = min(most, low * 2)
+    return Bracketed(rate if low is None else low, closed=False)
