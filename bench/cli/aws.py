@@ -16,10 +16,10 @@ from bench.choice import Choice
 from bench.cli.campaign import (
     again_option,
     campaign_argument,
-    conclude,
     fresh_results,
     reporter_of,
 )
+from bench.cli.conclusion import conclude
 from bench.cli.money import cost
 from bench.cli.on_emr import EMR_STEP, report_on_emr
 from bench.cli.options import Target, choice_options, console, plain_option, shown, software_option, stack_of

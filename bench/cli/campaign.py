@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE
 from bench.choice import Choice, choice_of
+from bench.cli.conclusion import conclude, recorded, says_how_to_go_on
 from bench.cli.detached import bring_home, leave, refuse_if_taken
 from bench.cli.omb import Chosen, campaign_or_omb
 from bench.cli.on_emr import EMR_STEP, emr_options, report_on_emr, require_consistent
@@ -44,7 +45,6 @@ from bench.runner import (
     steps_to_run,
 )
 from bench.vetted import Vetted, load_vetted, vetted
-from provisioning.aws.bucket_layout import results_folder
 from provisioning.aws.time_to_live import require_time
 from provisioning.errors import SameboxError
 from provisioning.inventory import Inventory
@@ -120,7 +120,7 @@ def run(
                 return 0
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             if not report_here:
-                return _recorded(results, target)
+                return recorded(results, target)
             verdicts = _report(results, master, reporter)
     return conclude(results, verdicts)
 
@@ -174,7 +174,7 @@ def resume(
                 vetting = _vetted(target, inventory, reporter)
                 run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             if not report_here:
-                return _recorded(results, target)
+                return recorded(results, target)
             verdicts = _report(results, master, reporter)
     return conclude(results, verdicts)
 
@@ -267,22 +267,6 @@ def reporter_of(plain: bool, steps: list[Step]) -> Iterator[Reporter]:
         reporter.close()
 
 
-@contextmanager
-def says_how_to_go_on(
-    results: Results, target: Target, tarballs: Mapping[str, Path], reporter: Reporter
-) -> Iterator[None]:
-    """An interrupted campaign that has begun isn't lost while its testbed is up."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if results.manifest_file.exists():
-            finished, planned = len(results.finished()), len(results.manifest()["order"])
-            software = "".join(f" --software {name}={shown(tarball)}" for name, tarball in tarballs.items())
-            command = f"samebox resume {shown(results.root)}{target.typed}{software}"
-            reporter.notice(f"{finished} of {planned} trials are finished. Next: {command}")
-        raise
-
-
 def fresh_results(results: Results, *, again: bool) -> Results:
     """Results that aren't there yet; with `again`, an earlier run's are set aside. Raises InvalidInput if they are there."""
     if again:
@@ -311,30 +295,6 @@ def _vetted(target: Target, inventory: Inventory, reporter: Reporter) -> Vetted:
     return kept
 
 
-def _recorded(results: Results, target: Target) -> int:
-    """Says where the records of a campaign are whose report is still to be made; returns the exit code."""
-    bucket, next_step = results.records_bucket(), f"samebox report {shown(results.root)}"
-    place = shown(results.root)
-    if bucket is not None:
-        place = f"s3://{bucket}/{results_folder(results.name_in_bucket())}"
-        next_step += f" --on emr --stack {target.stack_name or 'NAME'}"
-    console.print(f"The records are in {place}. Next: {next_step}", markup=False)
-    return 0
-
-
 def _report(results: Results, master: str, reporter: Reporter) -> Verdicts:
     reporter.step(REPORT_TITLE)
     return make_report(results, CHECKOUT, master=master, scratch=SCRATCH, on_line=reporter.detail)
-
-
-def conclude(results: Results, verdicts: Verdicts) -> int:
-    """Says how a campaign came out and where its report is; returns the exit code."""
-    for sentence in verdicts.not_met:
-        console.print(f"not met   {sentence}", markup=False)
-    for sentence in verdicts.excluded:
-        console.print(f"excluded  {sentence}", markup=False)
-    finished = len(results.finished())
-    trust = "all valid" if verdicts.sound else "NOT all valid"
-    console.print(f"{finished} trials, {trust}.", markup=False)
-    click.echo(f"Report: {shown(results.report_file)}")
-    return 0 if verdicts.sound else 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli.campaign import says_how_to_go_on
+from bench.cli.conclusion import says_how_to_go_on
 from bench.cli.options import Target, shown
 from bench.progress import PlainReporter
 from bench.results import Results

@@ -1,0 +1,55 @@
+"""What a command says when a campaign has come to an end, or to a stop: how it came out, where it lies, what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from bench.cli.options import Target, console, shown
+from bench.progress import Reporter
+from bench.report import Verdicts
+from bench.results import Results
+from provisioning.aws.bucket_layout import results_folder
+
+
+@contextmanager
+def says_how_to_go_on(
+    results: Results, target: Target, tarballs: Mapping[str, Path], reporter: Reporter
+) -> Iterator[None]:
+    """An interrupted campaign that has begun isn't lost while its testbed is up."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if results.manifest_file.exists():
+            finished, planned = len(results.finished()), len(results.manifest()["order"])
+            software = "".join(f" --software {name}={shown(tarball)}" for name, tarball in tarballs.items())
+            command = f"samebox resume {shown(results.root)}{target.typed}{software}"
+            reporter.notice(f"{finished} of {planned} trials are finished. Next: {command}")
+        raise
+
+
+def recorded(results: Results, target: Target) -> int:
+    """Says where the records of a campaign are whose report is still to be made; returns the exit code."""
+    bucket, next_step = results.records_bucket(), f"samebox report {shown(results.root)}"
+    place = shown(results.root)
+    if bucket is not None:
+        place = f"s3://{bucket}/{results_folder(results.name_in_bucket())}"
+        next_step += f" --on emr --stack {target.stack_name or 'NAME'}"
+    console.print(f"The records are in {place}. Next: {next_step}", markup=False)
+    return 0
+
+
+def conclude(results: Results, verdicts: Verdicts) -> int:
+    """Says how a campaign came out and where its report is; returns the exit code."""
+    for sentence in verdicts.not_met:
+        console.print(f"not met   {sentence}", markup=False)
+    for sentence in verdicts.excluded:
+        console.print(f"excluded  {sentence}", markup=False)
+    finished = len(results.finished())
+    trust = "all valid" if verdicts.sound else "NOT all valid"
+    console.print(f"{finished} trials, {trust}.", markup=False)
+    click.echo(f"Report: {shown(results.report_file)}")
+    return 0 if verdicts.sound else 2
