@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from provisioning.agents import ANSWER_TIMEOUT_S, ask, program
 from provisioning.host import Host
 
 AGENT = program("http_agent.py")
+COMMAND_BYTES = 60_000  # Linux takes 131,072 in one word, and a quote inside it costs four more
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,24 @@ def http(
     host: Host, requests: Sequence[HttpRequest], *, timeout_s: float = 30.0, parallel: int = 1
 ) -> list[HttpResponse]:
     """Makes HTTP requests on the host (the operator's machine may not reach the daemons), in order of `requests`."""
-    request = {
-        "verb": "http",
-        "requests": [asdict(one) for one in requests],
-        "timeout_s": timeout_s,
-        "parallel": parallel,
-    }
-    answer = ask(host, AGENT, request, timeout_s=timeout_s * (1 + len(requests) / parallel) + ANSWER_TIMEOUT_S)
-    return [HttpResponse(**one) for one in answer["responses"]]
+    responses: list[HttpResponse] = []
+    for some in _in_pieces(requests):
+        request = {"verb": "http", "requests": some, "timeout_s": timeout_s, "parallel": parallel}
+        answer = ask(host, AGENT, request, timeout_s=timeout_s * (1 + len(some) / parallel) + ANSWER_TIMEOUT_S)
+        responses += [HttpResponse(**one) for one in answer["responses"]]
+    return responses
+
+
+def _in_pieces(requests: Sequence[HttpRequest]) -> Iterator[list[dict[str, str | None]]]:
+    """The requests as the agent reads them, as many at a time as a command line holds."""
+    piece: list[dict[str, str | None]] = []
+    size_bytes = 0
+    for request in map(asdict, requests):
+        own_bytes = len(json.dumps(request).encode())
+        if piece and size_bytes + own_bytes > COMMAND_BYTES:
+            yield piece
+            piece, size_bytes = [], 0
+        piece.append(request)
+        size_bytes += own_bytes
+    if piece:
+        yield piece

@@ -68,7 +68,7 @@ class SshHost:
         return completed
 
     def spawn(self, command: str) -> SshProcess:
-        session = self._send(command, START_TIMEOUT_S, stderr_limit_bytes=STDERR_TAIL_BYTES)
+        session = self._send(command, START_TIMEOUT_S, reads_input=True, stderr_limit_bytes=STDERR_TAIL_BYTES)
         try:
             session.await_start(time.monotonic() + START_TIMEOUT_S)
         except (DeadlinePassed, CutOff):
@@ -98,7 +98,7 @@ class SshHost:
         self, command: str, timeout_s: float, stdin: Iterable[bytes] | None, sink: Callable[[bytes], object]
     ) -> Completed:
         deadline = time.monotonic() + timeout_s
-        session = self._send(command, timeout_s)
+        session = self._send(command, timeout_s, reads_input=stdin is not None)
         try:
             status = session.drain(stdin, sink, deadline)
         except DeadlinePassed:
@@ -116,7 +116,7 @@ class SshHost:
         script = f"""kill -TERM -- -{process_group} 2>/dev/null
 for _ in $(seq 20); do kill -0 -- -{process_group} 2>/dev/null || exit 0; sleep 0.1; done
 kill -KILL -- -{process_group} 2>/dev/null"""
-        session = self._send(script, END_GROUP_TIMEOUT_S)
+        session = self._send(script, END_GROUP_TIMEOUT_S, reads_input=False)
         try:
             session.drain(None, lambda _: None, time.monotonic() + END_GROUP_TIMEOUT_S)
         except (DeadlinePassed, CutOff):
@@ -124,10 +124,12 @@ kill -KILL -- -{process_group} 2>/dev/null"""
         finally:
             session.end()
 
-    def _send(self, command: str, timeout_s: float, *, stderr_limit_bytes: int | None = None) -> Session:
+    def _send(
+        self, command: str, timeout_s: float, *, reads_input: bool, stderr_limit_bytes: int | None = None
+    ) -> Session:
         link, channel = self._channel(timeout_s)
         try:
-            link.execute(channel, in_own_group(command), timeout_s)
+            link.execute(channel, in_own_group(command, reads_input=reads_input), timeout_s)
         except LinkLost as lost:
             raise self._cut(f"no answer to a command ({lost}); unknown whether it ran: {command[:400]}") from None
         return Session(channel, stderr_limit_bytes=stderr_limit_bytes)

@@ -54,12 +54,15 @@ class CutOff(Exception):
     """The channel ended without an end of output or an exit status: the connection is gone, the command's fate unknown."""
 
 
-def in_own_group(command: str) -> str:
+def in_own_group(command: str, *, reads_input: bool) -> str:
     """The command line as sent: bash whatever the login shell, from the home directory, process group told first.
 
-    The last line keeps bash from replacing itself by the command, so that a death by signal n reads as 128 + n.
+    The last line keeps bash from replacing itself by the command, so that a death by signal n reads as 128 + n. A command
+    without input has an empty one from the beginning: an end of input that is sent to it could cross with its own end, and an
+    SSH server takes one for a channel that is no more as a reason to cut the whole connection.
     """
-    script = f'cd "$HOME" 2>/dev/null\necho {_GROUP_MARK.decode()}$$\n{command}\nexit $?'
+    source = "" if reads_input else "exec </dev/null\n"
+    script = f'{source}cd "$HOME" 2>/dev/null\necho {_GROUP_MARK.decode()}$$\n{command}\nexit $?'
     return f"exec bash -c {shlex.quote(script)}"
 
 
@@ -101,10 +104,9 @@ class Session:
             return piece
 
     def drain(self, stdin: Iterable[bytes] | None, sink: Callable[[bytes], object], deadline: float) -> int:
-        """Feeds `stdin`, gives standard output to `sink`, and returns the exit status (-1: ended by a signal)."""
-        if stdin is None:
-            self.close_input()
-        else:
+        """Feeds `stdin` (None: the command reads none), gives standard output to `sink`, and returns the exit status (-1: ended by a
+        signal)."""
+        if stdin is not None:
             self._feeder = threading.Thread(target=self._feed, args=(stdin, deadline), name="ssh-stdin", daemon=True)
             self._feeder.start()
         while piece := self.read(deadline):

@@ -70,16 +70,13 @@ def test_the_process_groups_line_is_not_output() -> None:
 
 
 def test_input_is_fed_whole_and_closed() -> None:
-    """Input is sent piece by piece as the channel takes it, then closed; without any it is closed at once."""
+    """Input is sent piece by piece as the channel takes it, then closed."""
     channel = ListedChannel(MARK + b"1\n")
     session = Session(channel)
     session.drain([b"hello ", b"world"], lambda _: None, _soon())
     session.end()
     assert channel.input_closed.is_set()
     assert channel.sent == b"hello world"
-    silent = ListedChannel(MARK + b"1\n")
-    Session(silent).drain(None, lambda _: None, _soon())
-    assert silent.input_closed.is_set()
 
 
 def test_a_command_that_goes_on_passes_its_deadline() -> None:
@@ -121,7 +118,24 @@ def test_a_start_that_never_comes() -> None:
 )
 def test_the_command_line_means_the_same_when_wrapped(command: str, output: str, status: int) -> None:
     """Quotes, comments, here-documents and statuses survive the wrapping, whatever the login shell is."""
-    done = subprocess.run(["sh", "-c", in_own_group(command)], capture_output=True, text=True)
-    first, _, rest = done.stdout.partition("\n")
-    assert first.startswith(MARK.decode())
-    assert (rest, done.returncode) == (output, status)
+    for reads_input in (False, True):
+        line = in_own_group(command, reads_input=reads_input)
+        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+        first, _, rest = done.stdout.partition("\n")
+        assert first.startswith(MARK.decode())
+        assert (rest, done.returncode) == (output, status)
+
+
+@pytest.mark.parametrize(("reads_input", "output"), [(True, "given\n"), (False, "")])
+def test_a_command_without_input_has_an_empty_one(reads_input: bool, output: str) -> None:
+    """Nothing need be sent for it to end: not even that there is nothing."""
+    line = in_own_group("cat", reads_input=reads_input)
+    done = subprocess.run(["sh", "-c", line], input="given\n", capture_output=True, text=True)
+    assert done.stdout.partition("\n")[2] == output
+
+
+def test_nothing_is_sent_to_a_command_without_input() -> None:
+    """What crosses with the command's own end may cost the connection, and all else that goes over it."""
+    channel = ListedChannel(MARK + b"1\n", b"done")
+    Session(channel).drain(None, lambda _: None, _soon())
+    assert not channel.input_closed.is_set()
