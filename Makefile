@@ -1,7 +1,7 @@
 # samebox: `make demo` runs a whole campaign on this machine, `make test` passes the tests. Both set everything up first.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup demo test test-unit test-truth test-infra test-statistics bench-load bench-analysis bench-overhead bench-memory lint format clean
+.PHONY: help setup demo test test-unit test-truth test-infra test-statistics test-benchmarks bench-load bench-analysis bench-overhead bench-memory lint format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -20,10 +20,10 @@ IN_CLONE := mkdir -p $(SCRATCH) && TMPDIR=$(SCRATCH) SPARK_LOCAL_DIRS=$(SCRATCH)
 # proofs of durability trace processes; without strace, and without root to install it, their tests are skipped
 STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace; fi
 
-test: setup lint ## lint, types, unit tests, then integration with real sshd, brokers and Spark (not the long halves of tests/truth and tests/statistics, not test-infra)
+test: setup lint ## lint, types, unit tests, then integration with real sshd, brokers and Spark (not the long halves of tests/truth and tests/statistics, not test-infra and test-benchmarks)
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration and not statistics"
 	$(STRACE)
-	@$(IN_CLONE) .venv/bin/python -m pytest -m "integration and not truth and not infra"
+	@$(IN_CLONE) .venv/bin/python -m pytest -m "integration and not truth and not infra and not benchmarks"
 
 test-unit: setup ## the unit tests alone
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration and not statistics"
@@ -39,6 +39,9 @@ test-infra: setup ## the Pulumi program with the real engine and AWS on this mac
 
 test-statistics: setup ## are intervals and verdicts as sure as they say? 2,000 simulated campaigns of each kind, as tables (a minute)
 	@$(IN_CLONE) .venv/bin/python -m pytest -s tests/statistics
+
+test-benchmarks: setup ## do the benchmarks below still measure what they say? Short runs of two of them (five minutes)
+	@$(IN_CLONE) .venv/bin/python -m pytest -m benchmarks
 
 bench-load: setup ## our load generator beside the systems' own tools (half an hour; OMB_HOME=... adds OpenMessaging Benchmark)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.load $(ARGS)

@@ -138,6 +138,7 @@ def test_the_cost_follows_from_rate_cluster_and_prices() -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.benchmarks
 def test_a_small_run_finds_equal_percentiles_and_a_true_report() -> None:
     """Both engines agree on 200,000 rows and the report says what was made up; the last line is all of it as JSON."""
     command = [sys.executable, "-m", "tests.benchmarks.analysis", "--rows", "200000", "--trials", "2", "--runs", "1"]

@@ -10,6 +10,7 @@ from tests.benchmarks import load
 
 
 @pytest.mark.integration
+@pytest.mark.benchmarks
 def test_every_part_runs_and_the_last_line_is_json(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

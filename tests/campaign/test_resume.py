@@ -6,19 +6,37 @@ from pathlib import Path
 
 import pytest
 
-from bench.checkout import CHECKOUT
 from bench.results import Results
 from provisioning.document import read_document
 from tests.campaign.command import samebox, start
 
 pytestmark = pytest.mark.integration
-SMOKE = CHECKOUT / "campaigns" / "smoke.toml"
-FIRST, SECOND = "b01-1-pulsar-l2-steady", "b01-2-kafka-l2-steady"
+FIRST, SECOND = "b01-1-kafka-l2-first", "b01-1-kafka-l2-second"
+WORKLOAD = """
+[[workloads]]
+name = "{name}"
+rate_per_s = 500
+message_bytes = 1024
+partitions = 3
+warmup_s = 2
+measure_s = 5
+"""
+CAMPAIGN = """
+schema = 1
+name = "killed"
+question = "Does a campaign survive its orchestrator?"
+seed = 1
+systems = ["kafka"]
+durability = [2]
+blocks = 1
+""" + "".join(WORKLOAD.format(name=name) for name in ("first", "second"))
 
 
 def kill_when(home: Path, step: str) -> None:
-    """Runs the smoke campaign and kills it (SIGKILL) as soon as it is in `step`."""
-    with start(home, "run", str(SMOKE), "--plain") as process:
+    """Runs the campaign and kills it (SIGKILL) as soon as it is in `step`."""
+    file = home / "killed.toml"
+    file.write_text(CAMPAIGN)
+    with start(home, "run", str(file), "--plain") as process:
         assert process.stderr is not None
         lines = iter(process.stderr.readline, "")
         seen = []
@@ -34,7 +52,7 @@ def kill_when(home: Path, step: str) -> None:
 def test_a_killed_campaign_is_resumed(home_with_testbed: Path) -> None:
     """The finished trial isn't touched, the broken one is repeated on a clean testbed, and the report has both and says so."""
     kill_when(home_with_testbed, f"{SECOND}: load")
-    results = Results(home_with_testbed / "results" / "smoke")
+    results = Results(home_with_testbed / "results" / "killed")
     assert results.finished() == (FIRST,)
     before = (results.root / "trials" / FIRST / "trial.json").stat()
 
