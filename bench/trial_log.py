@@ -29,15 +29,15 @@ class TrialLog:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Times a step and shows it."""
-        self.reporter.step(f"{self.spec.trial}: {name}")
-        entry = {"name": name, "started_ns": self.now_ns(), "ended_ns": None}
-        self.steps.append(entry)
-        try:
-            with self.on_step(name):
+        """Times a step and shows it; told of before it is shown."""
+        with self.on_step(name):
+            self.reporter.step(f"{self.spec.trial}: {name}")
+            entry = {"name": name, "started_ns": self.now_ns(), "ended_ns": None}
+            self.steps.append(entry)
+            try:
                 yield
-        finally:
-            entry["ended_ns"] = self.now_ns()
+            finally:
+                entry["ended_ns"] = self.now_ns()
 
     def end(self, rule: str, axis: str, reason: str, host: str | None = None) -> None:
         """Notes why the trial ended early; the first reason stands."""
