@@ -170,7 +170,7 @@ def read_campaign(storage: Storage, results: str) -> Campaign:
         not_recorded=not_recorded,
         durability_proof=tuple(_known(storage, proof)["cells"]) if storage.exists(proof) else (),
         cut_off=tuple(
-            _cut_off(name, attempt, repeated=name in whole) for name in planned for attempt in attempts.get(name, [])
+            _cut_off(name, attempt, repeated=name in whole) for name in planned for attempt in attempts[name]
         ),
     )
 

@@ -13,19 +13,12 @@ import pytest
 from bench.results import Results
 from provisioning.document import read_document
 from tests.campaign.command import samebox, start
+from tests.campaign.killed import HEAD, stamps
 
 pytestmark = [pytest.mark.integration, pytest.mark.truth, pytest.mark.timeout(1800)]
 STEP_LIMIT_S = 900.0
 SEARCH, BACKLOG, LAST = "b01-1-kafka-l2-search", "b01-1-kafka-l2-backlog", "b01-1-kafka-l2-last"
-CAMPAIGN = """
-schema = 1
-name = "killed"
-question = "Does a campaign survive its orchestrator?"
-seed = 1
-systems = ["kafka"]
-durability = [2]
-blocks = 1
-
+CAMPAIGN = f"""{HEAD}
 [[workloads]]
 name = "search"
 pacing = "search"
@@ -83,12 +76,6 @@ def end_at(home: Path, pattern: str, number: signal.Signals, *arguments: str) ->
             guard.cancel()
             process.kill()
     return said
-
-
-def stamps(results: Results) -> dict[str, tuple[int, int]]:
-    """What would change if a finished trial were touched."""
-    files = {trial: (results.trial_dir(trial) / "trial.json").stat() for trial in results.finished()}
-    return {trial: (stat.st_ino, stat.st_mtime_ns) for trial, stat in files.items()}
 
 
 def test_a_campaign_cut_off_inside_its_loads(tmp_path: Path) -> None:
