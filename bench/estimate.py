@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.load.search import has_short_steps, step_of, warmup_of
+from bench.load.search import has_short_steps, most_steps, step_of, warmup_of
 from bench.workload import Workload
 
 # A search that begins at a quarter of what it finds: three runs until the brokers are warm, two doublings, one that fails, a few
@@ -46,7 +46,7 @@ def messages_kept(workload: Workload) -> float:
 
 
 def _search_steps(workload: Workload) -> int:
-    return SEARCH_SHORT_STEPS if has_short_steps(workload) else SEARCH_STEPS
+    return min(SEARCH_SHORT_STEPS if has_short_steps(workload) else SEARCH_STEPS, most_steps(workload))
 
 
 def _rate_per_s(workload: Workload, search_factor: int) -> int:

@@ -19,7 +19,8 @@ class Scale:
 
     `rate` is for open loops; `bound` for the rate of searches and closed loops, which is only a bound, and for what they
     expect. `duration` is for warm-up, measurement, and the bounds on draining and catching up; `producers` for those of one
-    topic. Sizes, subscriptions and consumers stay, and so do `in_flight` and `batch_bytes`: they belong to the clients.
+    topic. `search_steps` is no factor: no search takes more. Sizes, subscriptions and consumers stay, and so do `in_flight` and
+    `batch_bytes`: they belong to the clients.
     """
 
     rate: Factor = 1.0
@@ -29,6 +30,7 @@ class Scale:
     topics: Factor = 1.0
     partitions: Factor = 1.0
     producers: Factor = 1.0
+    search_steps: Annotated[int | None, Field(ge=1, le=100)] = None
     least_rate_per_s: Annotated[int, Field(ge=1)] = 100
     least_bound_per_s: Annotated[int, Field(ge=1)] = 1_000
     least_backlog_bytes: Annotated[int, Field(ge=1)] = 16 * 2**20
@@ -54,6 +56,7 @@ class Scale:
             workload,
             rate_per_s=rate_per_s,
             expected_rate_per_s=expected,
+            search_steps=self._search_steps(workload),
             backlog=self._backlog(workload.backlog, workload.topics, topics),
             measure_s=_at_least(workload.measure_s, self.duration, self.least_measure_s),
             warmup_s=_at_least(workload.warmup_s, self.duration, self.least_warmup_s),
@@ -68,6 +71,11 @@ class Scale:
         if workload.pacing == "open-loop":
             return round(_at_least(workload.rate_per_s, self.rate, self.least_rate_per_s))
         return round(_at_least(workload.rate_per_s, self.bound, self.least_bound_per_s))
+
+    def _search_steps(self, workload: Workload) -> int | None:
+        if workload.pacing != "search" or self.search_steps is None:
+            return workload.search_steps
+        return min(self.search_steps, workload.search_steps or self.search_steps)
 
     def _backlog(self, backlog: Backlog | None, topics_before: int, topics: int) -> Backlog | None:
         if backlog is None:
@@ -95,7 +103,8 @@ class Scale:
             ("partitions", self.partitions, f"{self.least_partitions:,}"),
             ("producers of a topic", self.producers, f"{self.least_producers:,}"),
         )
-        return tuple(f"{name} x {factor:g}, not below {least}" for name, factor, least in rules if factor < 1)
+        factors = tuple(f"{name} x {factor:g}, not below {least}" for name, factor, least in rules if factor < 1)
+        return factors if self.search_steps is None else (*factors, f"steps of a search: at most {self.search_steps}")
 
 
 def _at_least(value: float, factor: float, least: float) -> float:

@@ -71,6 +71,12 @@ def _expected_below(expected: int | None, info: ValidationInfo) -> int | None:
     return expected
 
 
+def _searches(steps: int | None, info: ValidationInfo) -> int | None:
+    if steps is not None and info.data.get("pacing", "search") != "search":
+        raise ValueError("only a search has steps: pacing = 'search'")
+    return steps
+
+
 def _backlog_fits(backlog: Backlog | None, info: ValidationInfo) -> Backlog | None:
     if backlog is None:
         return None
@@ -108,7 +114,7 @@ class Workload:
     it that the system sustains, and measures there; a closed loop sends whenever a producer's window has room, at most at it
     (with a window of one: a strictly ordered stream; with a large one: overdriven). `expected_rate_per_s`: where a search
     begins (best below what it will find: a step that narrowly fails is tried again), and what disk space is planned for where the rate
-    is only a bound.
+    is only a bound. `search_steps`: after how many a search takes the best so far (not given: 28, or 16 short ones).
 
     Partitions are each topic's; producers and consumers are shared evenly by the topics, consumers by the subscriptions of
     each. `batch_delay_ms` is how long a client waits to fill a batch (0 = no waiting); without `batching` every message goes
@@ -124,6 +130,7 @@ class Workload:
     measure_s: Annotated[float, Field(ge=1, le=7 * 86_400)]
     pacing: Pacing = "open-loop"
     expected_rate_per_s: Annotated[int | None, Field(ge=1), AfterValidator(_expected_below)] = None
+    search_steps: Annotated[int | None, Field(ge=1, le=100), AfterValidator(_searches)] = None
     topics: Annotated[int, Field(ge=1, le=1_000)] = 1
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 6
     producers: Annotated[int, Field(ge=1, le=1_000, validate_default=True), AfterValidator(_rate_feeds_producers)] = 1

@@ -64,6 +64,7 @@ def measure_floor(
         rate_per_s=max(LEAST_PER_S, min(workload.planned_rate_per_s, FASTEST_PER_S)),
         pacing="open-loop",
         expected_rate_per_s=None,
+        search_steps=None,
         backlog=None,
         topics=1,
         producers=1,

@@ -96,7 +96,9 @@ def find_highest(
         if kind == "confirmation":
             before_confirming()
         shape = _SHAPES[kind](workload)
-        shape = dataclasses.replace(shape, pacing="open-loop", rate_per_s=rate_per_s, expected_rate_per_s=None)
+        shape = dataclasses.replace(
+            shape, pacing="open-loop", rate_per_s=rate_per_s, expected_rate_per_s=None, search_steps=None
+        )
         limits = spec.limits if kind == "confirmation" else dataclasses.replace(spec.limits, quiet_s=QUIET_S)
         load = run(dataclasses.replace(spec, workload=shape, sampled=True, limits=limits))
         if load.abort is not None:
@@ -134,14 +136,13 @@ def find_highest(
     try:
         begin_per_s = max(workload.producers, min(workload.planned_rate_per_s, workload.rate_per_s))
         warm_up(begin_per_s)
-        short = has_short_steps(workload)
         bracketed = bracket(
             step,
             begin_per_s,
             workload.producers,
             workload.rate_per_s,
-            narrow=NARROW_OF_SHORT_STEPS if short else NARROW,
-            most_runs=MOST_SHORT_STEPS if short else MOST_RUNS,
+            narrow=NARROW_OF_SHORT_STEPS if has_short_steps(workload) else NARROW,
+            most_runs=most_steps(workload),
         )
         load, confirmed_per_s = _confirmed(
             bracketed.rate_per_s or workload.producers, workload.producers, attempt, discard, attempts
@@ -178,6 +179,11 @@ def step_of(workload: Workload) -> Workload:
 def has_short_steps(workload: Workload) -> bool:
     """Whether steps are too short to tell near rates apart."""
     return step_of(workload).measure_s < SHORT_STEP_S
+
+
+def most_steps(workload: Workload) -> int:
+    """After how many steps the search takes the best so far; the last one may be tried twice."""
+    return workload.search_steps or (MOST_SHORT_STEPS if has_short_steps(workload) else MOST_RUNS)
 
 
 def warmup_of(workload: Workload) -> Workload:

@@ -123,6 +123,17 @@ def test_a_search_and_a_closed_loop_keep_a_bound_that_can_be_reached() -> None:
     assert (small.rate_per_s, small.expected_rate_per_s) == (100_000, 40_000)
 
 
+def test_a_scale_may_bound_the_steps_of_a_search() -> None:
+    """Of searches only, never upwards, in the estimate, and in what the report says."""
+    scale = Scale(search_steps=4)
+    search = workload(pacing="search")
+    assert scale.of(search).search_steps == 4
+    assert scale.of(dataclasses.replace(search, search_steps=2)).search_steps == 2
+    assert scale.of(workload()).search_steps is None
+    assert sending_s(scale.of(search)) < sending_s(search)
+    assert scale.sentences() == ("steps of a search: at most 4",)
+
+
 def test_topics_take_their_clients_with_them() -> None:
     """Consumers stay as many for each topic; producers of a topic have a rule of their own."""
     full = workload(topics=25, producers=250, consumers=25, partitions=1)

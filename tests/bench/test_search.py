@@ -95,6 +95,14 @@ def test_what_was_far_off_is_not_tried_again() -> None:
     assert tried[3] == 20_000
 
 
+def test_a_workload_may_ask_for_fewer_steps() -> None:
+    """The best so far is confirmed, and the search says that it didn't come near the limit."""
+    hurried = dataclasses.replace(WORKLOAD, search_steps=3)
+    found = find_highest(dataclasses.replace(SPEC, workload=hurried), system(500_000), lambda _load: None)
+    assert [attempt.rate_per_s for attempt in found.attempts if attempt.kind == "step"] == [10_000, 20_000, 40_000]
+    assert (found.rate_per_s, found.closed) == (40_000, False)
+
+
 def test_nothing_sustained_is_nothing_found() -> None:
     """Not even one message a second."""
     assert bracket(lambda _rate, _tries: Tried(False, 0.0, 1), 1000, 1, 5000).rate_per_s is None

@@ -24,7 +24,7 @@ def test_every_default_is_visible_in_the_workload() -> None:
     """What the file left out is filled in, so that the manifest says it."""
     assert dataclasses.asdict(made()) == {
         **MINIMAL,
-        "pacing": "open-loop", "expected_rate_per_s": None,
+        "pacing": "open-loop", "expected_rate_per_s": None, "search_steps": None,
         "topics": 1, "partitions": 6, "producers": 1, "consumers": 1, "subscriptions": 1, "backlog": None,
         "arrivals": "constant", "partitioning": "sticky", "keys": "none",
         "batching": True, "batch_delay_ms": 1, "batch_bytes": 131072, "in_flight": 5000,
@@ -45,6 +45,8 @@ def test_the_smallest_message_is_the_header() -> None:
         ({"topics": 2, "producers": 2}, "subscriptions", "by 1 subscriptions of each of 2 topics"),
         ({"expected_rate_per_s": 500}, "expected_rate_per_s", "an open loop offers rate_per_s"),
         ({"pacing": "search", "expected_rate_per_s": 5000}, "expected_rate_per_s", "more than rate_per_s"),
+        ({"search_steps": 4}, "search_steps", "only a search has steps"),
+        ({"pacing": "closed-loop", "search_steps": 4}, "search_steps", "only a search has steps"),
         ({"pacing": "search", "backlog": {"size_bytes": 1}}, "backlog", "needs pacing = 'open-loop'"),
         ({"backlog": {"size_bytes": 1, "consumers": 3, "subscriptions": 2}}, "backlog", "can't be shared evenly"),
         ({"backlog": {"size_bytes": 1, "consumer": 1}}, "backlog.consumer", "Did you mean 'consumers'?"),
