@@ -69,11 +69,14 @@ def bracket(
         elif high > low * narrow and high - low > 1:
             rate = round(math.sqrt(low * high))
         else:
-            again = [each for each in (high, min(most, round(promise * LESS))) if each > low]
-            found = next((each for each in again if step(each, 1).sustained), None)
+            found = None
+            for again in (high, min(most, round(promise * LESS))):
+                if found is None and again > low:
+                    tried = step(again, 1)
+                    runs += tried.runs
+                    found = again if tried.sustained else None
             if found is None:
                 return Bracketed(low, closed=True)
-            runs += len(again)
             low, high, promise = found, None, 0.0
             if low == most:
                 return Bracketed(low, closed=True)
