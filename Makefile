@@ -14,8 +14,10 @@ demo: setup ## a whole campaign here: testbed, vetting, Pulsar and Kafka in turn
 
 # everything that tests write stays in the clone: pytest's folders, the JVMs' scratch files
 SCRATCH := $(CURDIR)/.samebox/scratch
-IN_CLONE := mkdir -p $(SCRATCH) && TMPDIR=$(SCRATCH) SPARK_LOCAL_DIRS=$(SCRATCH) SPARK_LAUNCHER_OPTS=-XX:-UsePerfData \
-	SPARK_SUBMIT_OPTS="-XX:-UsePerfData -Djava.io.tmpdir=$(SCRATCH)"
+IN_CLONE = mkdir -p $(SCRATCH) && TMPDIR=$(SCRATCH) SPARK_LOCAL_DIRS=$(SCRATCH) SPARK_LAUNCHER_OPTS=-XX:-UsePerfData \
+	SPARK_SUBMIT_OPTS="-XX:-UsePerfData $(SPARK_JIT) -Djava.io.tmpdir=$(SCRATCH)"
+# Spark's JVMs live too short in tests for the second compiler
+test test-unit: SPARK_JIT := -XX:TieredStopAtLevel=1
 
 # proofs of durability trace processes; without strace, and without root to install it, their tests are skipped
 STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace; fi

@@ -33,7 +33,6 @@ from bench.vetted import vetted
 from provisioning.aws.cost import VETTING_S
 from provisioning.aws.prices import PRICES_FILE
 from provisioning.aws.stack import Stack
-from provisioning.aws.sweep import Sweep
 from provisioning.aws.testbed import AwsTestbed
 from provisioning.aws.time_to_live import LONGEST_AHEAD, require_time, utc_text
 from provisioning.errors import InvalidInput, SameboxError
@@ -198,6 +197,9 @@ class Leftovers:
 
     def find(self) -> Sequence[str]:
         """What is left and shouldn't be, a line each."""
+        # boto3 takes a third of a second to import, which no other command should wait for
+        from provisioning.aws.sweep import Sweep
+
         config = self.stack.config()
         found = Sweep([str(config["region"])], str(config["campaign"])).find()
         return [*(f"{each.kind} {each.id}" for each in found.left), *(f"not known: {each}" for each in found.refused)]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from bench.load.driver import LoadResult
@@ -71,7 +71,7 @@ def read_figures(folder: Path, result: LoadResult) -> Figures:
 
 
 def _read(folder: Path, columns: list[str], rows: int) -> pa.Table:
-    table = ds.dataset(folder, format="parquet").to_table(columns=columns)
+    table = pq.read_table(folder, columns=columns)
     if table.num_rows != rows:
         raise ValueError(f"{folder}: {table.num_rows} rows on disk, {rows} were written")
     return table

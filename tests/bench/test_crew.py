@@ -122,7 +122,8 @@ def test_a_connection_from_which_answers_are_missing_is_given_up(clients: list[T
     assert any(row["acked_ns"] is None for row in rows_of(first, clients, tmp_path / "first", "produced"))
     rows = rows_of(second, clients, tmp_path / "second", "produced")
     assert len(rows) == second.consumed_rows == 200
-    assert min(row["acked_ns"] - row["sent_ns"] for row in rows) >= 2_400_000_000
+    # the broker waits by the monotonic clock, rows have the wall clock's time, which may be slewed
+    assert min(row["acked_ns"] - row["sent_ns"] for row in rows) >= 2_300_000_000
     assert broker.connections == WORKERS + WORKLOAD.producers + 2 * WORKLOAD.producers
     received = [worker["rows"] + worker["foreign"] for worker in second.workers if worker["role"] == "consumer"]
     assert sum(received) == broker.stored["t"] - first.consumed_rows

@@ -12,7 +12,7 @@ from provisioning.ssh import SshHost
 from tests.truth.campaigns import Act, Played, play
 from tests.truth.faults import fill
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.integration, pytest.mark.truth, pytest.mark.timeout(1800)]
 END_WITHIN_S = 30.0
 LOOK_S = 5.0  # how long the watch may take to notice
 
@@ -27,11 +27,7 @@ BROKERS, CLIENTS = filling_up("broker-disk", "broker-2", DATA_DIRS[0]), filling_
 
 @pytest.fixture(
     scope="module",
-    params=[
-        ("kafka", [BROKERS]),
-        pytest.param(("kafka", [CLIENTS]), marks=pytest.mark.truth),
-        pytest.param(("pulsar", [BROKERS]), marks=pytest.mark.truth),
-    ],
+    params=[("kafka", [BROKERS]), ("kafka", [CLIENTS]), ("pulsar", [BROKERS])],
     ids=["kafka-broker", "kafka-client", "pulsar-broker"],
 )
 def played(
