@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from bench.load.search import has_short_steps, most_steps, step_of, warmup_of
+from bench.load.search import most_steps, step_of, warmup_of
 from bench.workload import Workload
 
 # A search that begins at a quarter of what it finds: three runs until the brokers are warm, two doublings, one that fails, a few
-# halvings of the bracket (more where steps are long), every second of which is tried again, and the bracket's upper end once more;
-# one search in five has a confirmation that fails. Its steps are at twice the rate that it begins with, on the average.
+# halvings of the bracket, every second of which is tried again, and the bracket's upper end once more; one search in five has a
+# confirmation that fails. Its steps are at twice the rate that it begins with, on the average.
 SEARCH_WARMUPS = 3
-SEARCH_STEPS, SEARCH_SHORT_STEPS = 12, 9
+SEARCH_STEPS = 12
 SEARCH_CONFIRMATIONS = 1.2
 SEARCH_RISES = 2
 SEARCH_FINDS = 4
 # Once a load, workers connect and in the end leave; around each of its runs they get their jobs, and consumers drain.
 CONNECT_S = 4.0
-AROUND_A_RUN_S = 2.5
+AROUND_A_RUN_S = 3.5
 # Readers of a backlog are faster than its writers: in the published campaigns six to twelve times; half as long is for safety.
 CATCH_UP_SHARE = 0.5
 
@@ -46,7 +46,7 @@ def messages_kept(workload: Workload) -> float:
 
 
 def _search_steps(workload: Workload) -> int:
-    return min(SEARCH_SHORT_STEPS if has_short_steps(workload) else SEARCH_STEPS, most_steps(workload))
+    return min(SEARCH_STEPS, most_steps(workload))
 
 
 def _rate_per_s(workload: Workload, search_factor: int) -> int:

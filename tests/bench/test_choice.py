@@ -19,7 +19,6 @@ from bench.estimate import (
     SEARCH_CONFIRMATIONS,
     SEARCH_FINDS,
     SEARCH_RISES,
-    SEARCH_SHORT_STEPS,
     SEARCH_STEPS,
     SEARCH_WARMUPS,
     load_s,
@@ -275,11 +274,11 @@ def test_options_are_typed_again_as_they_were() -> None:
 def test_a_search_and_a_backlog_cost_time_and_messages() -> None:
     """A search sends in every try; producers go on while a backlog is read."""
     search = workload(pacing="search", expected_rate_per_s=1000, warmup_s=10, measure_s=9)
-    steps_s = SEARCH_WARMUPS * WARMUP_RUN_S + SEARCH_SHORT_STEPS * (2 + 5)
+    steps_s = SEARCH_WARMUPS * WARMUP_RUN_S + SEARCH_STEPS * (2 + 5)
     assert sending_s(search) == steps_s + SEARCH_CONFIRMATIONS * (10 + 9)
     assert messages(search) == SEARCH_RISES * 1000 * sending_s(search)
     assert messages_kept(search) == SEARCH_FINDS * 1000 * (10 + 9)
-    runs = SEARCH_WARMUPS + SEARCH_SHORT_STEPS + SEARCH_CONFIRMATIONS
+    runs = SEARCH_WARMUPS + SEARCH_STEPS + SEARCH_CONFIRMATIONS
     assert load_s(search) == sending_s(search) + CONNECT_S + runs * AROUND_A_RUN_S
     long = workload(pacing="search", expected_rate_per_s=1000, warmup_s=60, measure_s=180)
     assert sending_s(long) == SEARCH_WARMUPS * WARMUP_RUN_S + SEARCH_STEPS * (2 + 30) + SEARCH_CONFIRMATIONS * 240
