@@ -11,7 +11,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import paramiko
 
@@ -72,6 +72,28 @@ class _HostKeyMismatch(Exception):
     """The server showed another host key than the pinned one; carries the key shown."""
 
 
+class _OrderedChannel:
+    """paramiko's channel, whose end of input never reaches the server after its close.
+
+    paramiko makes the message under the channel's lock and sends it without: the answer to the server's own close may overtake it
+    there, and an SSH server takes an end of input for a channel that is no more as a reason to cut the whole connection.
+    """
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._channel, name)
+
+    def shutdown_write(self) -> None:
+        transport = self._channel.get_transport()
+        transport.clear_to_send.wait(CONNECT_TIMEOUT_S)  # an exchange of keys may need the lock to be finished
+        with self._channel.lock:
+            message = None if self._channel.closed else self._channel._send_eof()  # type: ignore[attr-defined]
+            if message is not None:
+                transport._send_user_message(message)  # type: ignore[attr-defined]
+
+
 class ParamikoLink:
     """One authenticated connection. Closes itself when the server stops answering, which wakes every thread waiting on it."""
 
@@ -111,7 +133,7 @@ class ParamikoLink:
 
     def open_channel(self, timeout_s: float) -> Channel:
         try:
-            return self._transport.open_session(timeout=timeout_s)
+            return cast(Channel, _OrderedChannel(self._transport.open_session(timeout=timeout_s)))
         except paramiko.ChannelException as error:
             raise SessionRefused(str(error)) from None
         except (OSError, EOFError, paramiko.SSHException) as error:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import paramiko
 import pytest
 
 from provisioning import ssh, ssh_host
@@ -80,6 +81,28 @@ def test_the_next_command_reconnects(host: SshHost) -> None:
     while host._links and host._links[0].alive and time.monotonic() < deadline:
         time.sleep(0.05)
     assert _connection(host) != first
+
+
+def test_an_end_of_input_that_crosses_with_a_processs_end_cuts_nothing(
+    host: SshHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it takes to send: the server must not get it for a channel that it has closed, or it cuts the connection."""
+    connection = _connection(host)
+    send = paramiko.Transport._send_user_message  # type: ignore[attr-defined]
+    delayed: list[float] = []
+
+    def send_late(transport: paramiko.Transport, message: paramiko.Message) -> None:
+        if message.asbytes()[:1] == paramiko.common.cMSG_CHANNEL_EOF and not delayed:
+            delayed.append(time.monotonic())
+            time.sleep(1.0)
+        send(transport, message)
+
+    process = host.spawn("sleep 0.5; exit 7")
+    monkeypatch.setattr(paramiko.Transport, "_send_user_message", send_late)
+    process.close()
+    assert process.wait(timeout_s=10).exit_status == 7
+    assert len(delayed) == 1
+    assert _connection(host) == connection
 
 
 def test_a_cut_ends_the_lines_of_a_process_with_an_error(host: SshHost) -> None:
