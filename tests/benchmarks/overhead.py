@@ -66,7 +66,10 @@ def gap(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, float]
 
 
 def gaps_of(results: Results) -> dict[str, list[dict[str, float]]]:
-    """System, or "one after another" -> what passed before each trial that has one before it."""
+    """System, or "one after another" -> what passed before each trial that has one before it.
+
+    Not before a search: its phases are those of its last run, and its first one has left no time.
+    """
     documents = [
         json.loads((results.trial_dir(entry["trial"]) / "trial.json").read_text())
         for entry in results.manifest()["order"]
@@ -74,7 +77,7 @@ def gaps_of(results: Results) -> dict[str, list[dict[str, float]]]:
     ]
     found: dict[str, list[dict[str, float]]] = {}
     for before, after in itertools.pairwise(documents):
-        if before["phases"] and after["phases"]:
+        if before["phases"] and after["phases"] and after["workload"]["pacing"] != "search":
             names = dict.fromkeys([after["system"], before["system"]])
             found.setdefault(" after ".join(names), []).append(gap(before, after))
     return found
