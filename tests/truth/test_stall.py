@@ -22,7 +22,8 @@ from provisioning.ssh import SshHost
 from tests.three_nodes import ThreeNodes
 from tests.truth.faults import Freeze, pids_of
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+# a stall's cost with a fake broker, in `make test`: tests/bench/test_load_driver.py
+pytestmark = [pytest.mark.integration, pytest.mark.truth, pytest.mark.timeout(900)]
 RATE_PER_S, WARMUP_S, MEASURE_S = 200, 2, 18
 PARTITIONS = 3
 PRODUCERS = 4  # a window of one each: the rate needs an acknowledgement within 20 ms, not within 5
@@ -32,7 +33,7 @@ _AT_ONCE_NS = 100_000_000  # what was on its way when the freeze came may still 
 _SECOND_NS = 1_000_000_000
 
 
-@pytest.fixture(scope="module", params=["kafka", pytest.param("pulsar", marks=pytest.mark.truth)])
+@pytest.fixture(scope="module", params=["kafka", "pulsar"])
 def cluster(request: pytest.FixtureRequest, hosts: dict[str, SshHost]) -> Iterator[ThreeNodes]:
     """Three nodes, freshly started on empty disks."""
     cluster = ThreeNodes(request.param, tuple(hosts.values()), Store(user_cache()), Topic(TOPIC, PARTITIONS))
@@ -91,7 +92,7 @@ def rows_of(result: LoadResult, cluster: ThreeNodes, folder: Path) -> Rows:
     )
 
 
-@pytest.mark.parametrize("in_flight", [1, pytest.param(MANY, marks=pytest.mark.truth)])
+@pytest.mark.parametrize("in_flight", [1, MANY])
 def test_a_stall_is_what_it_would_have_cost_a_user(cluster: ThreeNodes, tmp_path: Path, in_flight: int) -> None:
     """All daemons frozen for 2 s of 20: response latency shows it with any window; publish latency hides it with a window of
     one, as a closed loop would, because the messages that had to wait had not been sent yet.
@@ -121,7 +122,6 @@ def test_a_stall_is_what_it_would_have_cost_a_user(cluster: ThreeNodes, tmp_path
         assert p99_s(publish[rows.measured]) >= 1.5
 
 
-@pytest.mark.truth
 def test_what_was_never_sent_is_a_row(cluster: ThreeNodes, tmp_path: Path) -> None:
     """Frozen from the middle past the end and the drain: every message of the schedule is there, those unsent as unsent."""
     freeze = Freeze(pids_of(cluster.deployment), after_s=FREEZE_AFTER_S, for_s=None)
