@@ -89,7 +89,7 @@ class _OrderedChannel:
         transport = self._channel.get_transport()
         transport.clear_to_send.wait(CONNECT_TIMEOUT_S)  # an exchange of keys may need the lock to be finished
         with self._channel.lock:
-            message = None if self._channel.closed else self._channel._send_eof()  # type: ignore[attr-defined]
+            message = self._channel._send_eof()  # type: ignore[attr-defined]  # None: a close has said it already
             if message is not None:
                 transport._send_user_message(message)  # type: ignore[attr-defined]
 

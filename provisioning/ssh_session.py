@@ -58,8 +58,7 @@ def in_own_group(command: str, *, reads_input: bool) -> str:
     """The command line as sent: bash whatever the login shell, from the home directory, process group told first.
 
     The last line keeps bash from replacing itself by the command, so that a death by signal n reads as 128 + n. A command
-    without input has an empty one from the beginning: an end of input that is sent to it could cross with its own end, and an
-    SSH server takes one for a channel that is no more as a reason to cut the whole connection.
+    without input has an empty one from the beginning, and needs no end of input sent to it.
     """
     source = "" if reads_input else "exec </dev/null\n"
     script = f'{source}cd "$HOME" 2>/dev/null\necho {_GROUP_MARK.decode()}$$\n{command}\nexit $?'
