@@ -37,7 +37,7 @@ def make_key(path: Path, comment: str) -> None:
 
 def start(slot: Slot, root: Path, generation: int, operator_key: Path) -> HostRecord:
     """Makes the host's directories and starts its sshd. Raises AddressTaken, HostUnreachable or MissingRequirement."""
-    sshd = _program("sshd")
+    _program("sshd")  # missing: before anything is made
     own = root / "sshd"
     own.mkdir(parents=True)
     for name in (*DATA_DIRS, "tmp"):
@@ -45,17 +45,7 @@ def start(slot: Slot, root: Path, generation: int, operator_key: Path) -> HostRe
     make_key(own / "host_key", slot.name)
     user = _user()
     (root / SSHD_CONFIG).write_text(_config(slot.address, root, operator_key, user))
-    log = own / "sshd.log"
-    command = [sshd, "-f", str(root / SSHD_CONFIG), "-E", str(log)]
-    started = subprocess.run(
-        command,
-        env=_environment(root),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        start_new_session=True,
-    )
-    _await_listening(slot, root, log, started.stderr)
+    _listen(slot.name, slot.address, root)
     key_type, key = (own / "host_key.pub").read_text().split()[:2]
     return HostRecord(
         name=slot.name,
@@ -70,6 +60,11 @@ def start(slot: Slot, root: Path, generation: int, operator_key: Path) -> HostRe
     )
 
 
+def start_again(record: HostRecord) -> None:
+    """Starts the sshd of a host that was there before: same directories, host key and address. Raises as `start` does."""
+    _listen(record.name, record.address, Path(record.root))
+
+
 def answers(record: HostRecord) -> bool:
     """Whether the host's own sshd runs and greets."""
     if listener_of(Path(record.root)) is None:
@@ -81,17 +76,29 @@ def answers(record: HostRecord) -> bool:
         return False
 
 
-def _await_listening(slot: Slot, root: Path, log: Path, complaint: str) -> None:
+def _listen(name: str, address: str, root: Path) -> None:
+    """Starts an sshd by the configuration that lies in the host's root, and waits until it listens."""
+    log = root / "sshd/sshd.log"
+    log.touch()
+    logged_before = log.stat().st_size
+    started = subprocess.run(
+        [_program("sshd"), "-f", str(root / SSHD_CONFIG), "-E", str(log)],
+        env=_environment(root),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+    )
     deadline = time.monotonic() + START_TIMEOUT_S
     while True:
         if listener_of(root) is not None:  # the pid file is written after the bind
             return
-        text = log.read_text() if log.exists() else ""
+        text = log.read_bytes()[logged_before:].decode(errors="replace")
         if "Address already in use" in text:
-            raise AddressTaken(slot.address)
-        if complaint or "fatal:" in text or time.monotonic() > deadline:
-            evidence = (complaint + text).strip()[-800:] or f"no answer within {START_TIMEOUT_S:g} s"
-            raise HostUnreachable(slot.name, f"its sshd on {slot.address}:{SSH_PORT} did not start:\n{evidence}")
+            raise AddressTaken(address)
+        if started.stderr or "fatal:" in text or time.monotonic() > deadline:
+            evidence = (started.stderr + text).strip()[-800:] or f"no answer within {START_TIMEOUT_S:g} s"
+            raise HostUnreachable(name, f"its sshd on {address}:{SSH_PORT} did not start:\n{evidence}")
         time.sleep(0.01)
 
 

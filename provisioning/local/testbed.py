@@ -55,6 +55,9 @@ class LocalTestbed:
         running = self.inventory()
         if running is not None:
             return self._of_this_shape(running)
+        ended = self._written()
+        if ended is not None and self._is_of_this_shape(ended) and self._started_again(ended):
+            return ended
         self._clean_what_is_left()
         try:
             inventory = self._start_all()
@@ -66,11 +69,8 @@ class LocalTestbed:
         return inventory
 
     def inventory(self) -> Inventory | None:
-        try:
-            inventory = load_inventory(self._state_dir / INVENTORY_FILE)
-        except InvalidInput:
-            return None  # none, or cut off while being written: either way `up` starts afresh
-        return inventory if all(sshd.answers(record) for record in inventory.hosts) else None
+        inventory = self._written()
+        return inventory if inventory is not None and all(map(sshd.answers, inventory.hosts)) else None
 
     def replace(self, names: Sequence[str]) -> Inventory:
         inventory = self.inventory()
@@ -95,8 +95,33 @@ class LocalTestbed:
             self._state_dir.rmdir()
         privilege_separation.release()
 
+    def _written(self) -> Inventory | None:
+        try:
+            return load_inventory(self._state_dir / INVENTORY_FILE)
+        except InvalidInput:
+            return None  # none, or cut off while being written: either way `up` starts afresh
+
+    def _started_again(self, ended: Inventory) -> bool:
+        """Whether the hosts of a testbed whose sshds have ended, as they do with a container, are there again: the same, for
+        campaigns that began on them. What was going on there is ended."""
+        if not all((Path(host.root) / sshd.SSHD_CONFIG).is_file() for host in ended.hosts):
+            return False
+        self._end_processes()
+        try:
+            with privilege_separation.provided():
+                for host in ended.hosts:
+                    sshd.start_again(host)
+            on_all("logging in", connect(ended), _logs_in)
+        except (sshd.AddressTaken, HostError):
+            return False
+        self._notice("The testbed's hosts had ended: they were started again, with their keys and directories.")
+        return True
+
+    def _is_of_this_shape(self, inventory: Inventory) -> bool:
+        return [(host.name, host.role) for host in inventory.hosts] == list(self._roles)
+
     def _of_this_shape(self, running: Inventory) -> Inventory:
-        if [(host.name, host.role) for host in running.hosts] != list(self._roles):
+        if not self._is_of_this_shape(running):
             raise InvalidInput(
                 f"a local testbed of another shape is up in {self._state_dir}: {', '.join(h.name for h in running.hosts)}.",
                 next_step="Use it as it is, or `samebox down` first.",

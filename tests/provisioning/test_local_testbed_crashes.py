@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from provisioning.inventory import Inventory
 from provisioning.local.processes import listener_of
 from provisioning.local.testbed import LocalTestbed
 from provisioning.ssh import connect
@@ -52,6 +53,22 @@ def _start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
 def _finish(process: subprocess.Popen[bytes], with_signal: int) -> None:
     process.send_signal(with_signal)
     process.communicate(timeout=60)
+
+
+def _kill_sshds(inventory: Inventory, count: int) -> None:
+    for host in inventory.hosts[:count]:
+        listener = listener_of(Path(host.root))
+        assert listener is not None
+        os.kill(listener, signal.SIGKILL)
+    time.sleep(0.1)
+
+
+def _runs(pid: str) -> bool:
+    """Whether it is there and more than a zombie, which has no command."""
+    try:
+        return Path("/proc", pid, "cmdline").read_bytes() != b""
+    except OSError:
+        return False
 
 
 def _processes_naming(folder: Path) -> list[str]:
@@ -101,26 +118,52 @@ def test_an_up_cut_off_at_any_moment_is_cleaned(tmp_path: Path, with_signal: int
         assert list(tmp_path.iterdir()) == [], f"after {delay_s} s"
 
 
-def test_a_broken_testbed_is_cleaned_with_a_notice(tmp_path: Path) -> None:
-    """When one of its sshds has died, up removes the rest, says so, and starts afresh."""
+@pytest.mark.parametrize("killed", [1, 3], ids=["one", "all"])
+def test_hosts_that_ended_are_started_again(tmp_path: Path, killed: int) -> None:
+    """When sshds have died, up starts the same hosts again: same keys and files; what still ran there has ended."""
     notices: list[str] = []
     testbed = _testbed(tmp_path / "state", notices)
     try:
-        old = testbed.up()
-        connection = connect(old)[0]
-        connection.run("setsid sleep 300 < /dev/null > /dev/null 2>&1 &")
-        listener = listener_of(Path(old.hosts[1].root))
-        assert listener is not None
-        os.kill(listener, signal.SIGKILL)
-        time.sleep(0.1)
+        before, daemons = testbed.up(), []
+        for host in connect(before):
+            host.put(b"kept", f"{host.record.data_dirs[0].path}/segment")
+            daemons.append(host.run("setsid sleep 300 < /dev/null > /dev/null 2>&1 & echo $!").stdout.strip())
+            host.close()
+        assert all(_runs(pid) for pid in daemons)
+        _kill_sshds(before, killed)
         assert testbed.inventory() is None
-        new = testbed.up()
-        connection.close()
-        assert {h.instance_id for h in new.hosts}.isdisjoint({h.instance_id for h in old.hosts})
-        assert len(notices) == 1
-        assert "3 host directories" in notices[0]
+        assert testbed.up() == before == testbed.inventory()
+        assert not any(_runs(pid) for pid in daemons)
+        for host in connect(before):
+            assert host.get(f"{host.record.data_dirs[0].path}/segment") == b"kept"
+            host.close()
+        assert notices == ["The testbed's hosts had ended: they were started again, with their keys and directories."]
     finally:
         testbed.down()
+    assert _processes_naming(tmp_path / "state") == []
+
+
+@pytest.mark.parametrize("lost", ["address", "directory"])
+def test_hosts_that_cannot_be_the_same_are_new_ones(tmp_path: Path, lost: str) -> None:
+    """When another testbed has their addresses by now, or a host's directory is gone, up starts afresh and says so."""
+    notices: list[str] = []
+    testbed, other = _testbed(tmp_path / "state", notices), _testbed(tmp_path / "other")
+    try:
+        before = testbed.up()
+        _kill_sshds(before, 3)
+        if lost == "address":
+            assert {host.address for host in other.up().hosts} == {host.address for host in before.hosts}
+        else:
+            shutil.rmtree(before.hosts[1].root)
+        anew = testbed.up()
+        assert {h.instance_id for h in anew.hosts}.isdisjoint({h.instance_id for h in before.hosts})
+        assert len(notices) == 1
+        assert "Removed what an earlier run left behind" in notices[0]
+        assert testbed.inventory() == anew
+        assert (other.inventory() is not None) == (lost == "address")
+    finally:
+        testbed.down()
+        other.down()
     assert _processes_naming(tmp_path / "state") == []
 
 
