@@ -18,7 +18,7 @@ from provisioning.inventory import INVENTORY_SCHEMA, HostRecord, Inventory, Role
 from provisioning.local import privilege_separation, sshd
 from provisioning.local.addresses import Slot, free_blocks
 from provisioning.local.lock import exclusive
-from provisioning.local.processes import belongs_to, belongs_under, end_processes, orphaned
+from provisioning.local.processes import SSHD_CONFIG, belongs_to, belongs_under, end_processes, orphaned
 from provisioning.ssh import connect
 
 __all__ = ["LocalTestbed", "exclusive"]
@@ -104,7 +104,7 @@ class LocalTestbed:
     def _started_again(self, ended: Inventory) -> bool:
         """Whether the hosts of a testbed whose sshds have ended, as they do with a container, are there again: the same, for
         campaigns that began on them. What was going on there is ended."""
-        if not all((Path(host.root) / sshd.SSHD_CONFIG).is_file() for host in ended.hosts):
+        if not all((Path(host.root) / SSHD_CONFIG).is_file() for host in ended.hosts):
             return False
         self._end_processes()
         try:
