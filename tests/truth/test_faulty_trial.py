@@ -25,7 +25,7 @@ from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
 from provisioning.ssh import SshHost
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.truth]
 
 # `num.io.thraeds` is misspelt: the broker doesn't know it
 CAMPAIGN = """
