@@ -134,11 +134,13 @@ def _ratio_sentences(comparisons: Sequence[Comparison]) -> list[str]:
 
 def _sentence_of_cells(found: Sequence[Comparison]) -> str:
     one, medians = found[0], [each.median for each in found]
+    if len(found) == 1:
+        return _ratio_sentence(one)
     larger, smaller = sum(each > 1 for each in medians), sum(each < 1 for each in medians)
     shown = sum(each.certainty.verdict == SHOWN for each in found)
-    where = f"{len(found)} cells (workload and durability level)" if len(found) > 1 else "1 cell"
     return (
-        f"{one.first}'s {words(one.metric)} was {ratio(min(medians))} to {ratio(max(medians))} that of {one.second} over {where}: "
+        f"{one.first}'s {words(one.metric)} was {ratio(min(medians))} to {ratio(max(medians))} that of {one.second} over "
+        f"{len(found)} cells (workload and durability level): "
         f"larger in {larger}, smaller in {smaller}; a difference is shown in {shown or 'none'}."
     )
 

@@ -131,7 +131,7 @@ class CutOff:
 @dataclass(frozen=True)
 class Campaign:
     """Everything in a results folder but the rows. `not_recorded`: planned trials that have no trial.json. `cut_off`: attempts at
-    trials, in the planned order.
+    trials. All in the planned order, which is the order they ran in.
 
     `durability_proof`: what proofs say of the systems' levels, an entry each; empty where there were none.
     """
@@ -154,18 +154,18 @@ def read_campaign(storage: Storage, results: str) -> Campaign:
     results = results.rstrip("/")
     manifest = _known(storage, f"{results}/manifest.json")
     folders = [entry.name for entry in storage.entries(f"{results}/trials") if entry.is_folder]
-    whole = [name for name in folders if storage.exists(f"{results}/trials/{name}/trial.json")]
-    trials = [Trial(name, _known(storage, f"{results}/trials/{name}/trial.json")) for name in whole]
+    whole = {name for name in folders if storage.exists(f"{results}/trials/{name}/trial.json")}
     vetted = [entry.name for entry in storage.entries(f"{results}/vetting") if entry.name.endswith(".json")]
     proof = f"{results}/durability_proof.json"
     planned = [str(entry["trial"]) for entry in manifest["order"]]
+    trials = [Trial(name, _known(storage, f"{results}/trials/{name}/trial.json")) for name in planned if name in whole]
     not_recorded = tuple(name for name in planned if name not in whole)
     attempts = {trial.name: trial.document.get("cut_off_attempts", []) for trial in trials}
     attempts |= {name: _noted_attempts(storage, results, name) for name in not_recorded}
     return Campaign(
         results=results,
         manifest=manifest,
-        trials=tuple(sorted(trials, key=lambda trial: (trial.block, trial.position, trial.name))),
+        trials=tuple(trials),
         vetting={name.removesuffix(".json"): _known(storage, f"{results}/vetting/{name}") for name in vetted},
         not_recorded=not_recorded,
         durability_proof=tuple(_known(storage, proof)["cells"]) if storage.exists(proof) else (),

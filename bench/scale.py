@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import Field
@@ -103,7 +104,9 @@ class Scale:
             ("partitions", self.partitions, f"{self.least_partitions:,}"),
             ("producers of a topic", self.producers, f"{self.least_producers:,}"),
         )
-        factors = tuple(f"{name} x {factor:g}, not below {least}" for name, factor, least in rules if factor < 1)
+        factors = tuple(
+            f"{name} x {Decimal(str(factor)):f}, not below {least}" for name, factor, least in rules if factor < 1
+        )
         return factors if self.search_steps is None else (*factors, f"steps of a search: at most {self.search_steps}")
 
 

@@ -216,6 +216,18 @@ def test_many_cells_share_a_sentence() -> None:
     )
 
 
+def test_a_metric_of_one_cell_among_many_has_a_sentence_of_its_own() -> None:
+    """What only one of four cells has isn't said as a range."""
+    results = _results(7)
+    p50, p99 = sorted(results.comparisons, key=lambda found: found.metric)
+    found = [replace(p50, cell=(f"w{n}", 1)) for n in range(4)] + [p99]
+    first, second = answer(results.campaign, results.trials, found, results.outcomes, ()).findings[2:]
+    assert first.startswith(
+        "Workload steady, durability level 1: pulsar's response latency p99 was 0.77× that of kafka, "
+    )
+    assert "p50 was 1.00× to 1.00× that of kafka over 4 cells" in second
+
+
 def test_too_few_aa_blocks_are_told() -> None:
     """Six for seven blocks are no band, and how many are needed is said."""
     results = _results(7, 6)

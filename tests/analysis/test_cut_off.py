@@ -41,11 +41,12 @@ FOUND = (
 
 def test_they_are_found_in_the_planned_order(tmp_path: Path, spark: SparkSession) -> None:
     """Of a finished trial in its trial.json, of one that never was in the note beside its place."""
-    order = manifest_document([REPEATED, UNDISTURBED, NEVER], Shape())["order"]
+    order = manifest_document([UNDISTURBED, REPEATED, NEVER], Shape())["order"]
     results = write_results(tmp_path / "results", [REPEATED, UNDISTURBED], order=order)
     note = {"schema": 1, "attempts": [KILLED]}
     (results / "trials" / f".attempts-{NEVER.name}.json").write_text(json.dumps(note))
     campaign = read_campaign(Storage(spark), str(results))
+    assert [trial.name for trial in campaign.trials] == [UNDISTURBED.name, REPEATED.name]
     assert campaign.cut_off == FOUND
     assert campaign.not_recorded == (NEVER.name,)
 

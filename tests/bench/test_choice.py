@@ -152,6 +152,7 @@ def test_only_rules_that_change_anything_are_said() -> None:
     """One sentence each, with the least value."""
     assert Scale().sentences() == ()
     assert Scale(rate=0.01, least_rate_per_s=50).sentences() == ("offered rate x 0.01, not below 50 msg/s",)
+    assert Scale(backlog=0.00006).sentences() == ("backlog x 0.00006, not below 16 MiB",)
 
 
 def test_an_experiment_is_represented_by_what_it_declares(file: Path) -> None:
