@@ -54,9 +54,10 @@ class LocalTestbed:
     def up(self) -> Inventory:
         running = self.inventory()
         if running is not None:
-            return self._of_this_shape(running)
+            self._refuse_another_shape(running)
+            return running
         ended = self._written()
-        if ended is not None and self._is_of_this_shape(ended) and self._started_again(ended):
+        if ended is not None and self._has_this_shape(ended) and self._started_again(ended):
             return ended
         self._clean_what_is_left()
         try:
@@ -117,16 +118,15 @@ class LocalTestbed:
         self._notice("The testbed's hosts had ended: they were started again, with their keys and directories.")
         return True
 
-    def _is_of_this_shape(self, inventory: Inventory) -> bool:
+    def _has_this_shape(self, inventory: Inventory) -> bool:
         return [(host.name, host.role) for host in inventory.hosts] == list(self._roles)
 
-    def _of_this_shape(self, running: Inventory) -> Inventory:
-        if not self._is_of_this_shape(running):
+    def _refuse_another_shape(self, running: Inventory) -> None:
+        if not self._has_this_shape(running):
             raise InvalidInput(
                 f"a local testbed of another shape is up in {self._state_dir}: {', '.join(h.name for h in running.hosts)}.",
                 next_step="Use it as it is, or `samebox down` first.",
             )
-        return running
 
     def _clean_what_is_left(self) -> None:
         folders = _count(self._hosts_dir)
