@@ -123,19 +123,18 @@ def _ratio_sentences(comparisons: Sequence[Comparison]) -> list[str]:
     spoken = [found for metric in _SPOKEN for found in comparisons if found.metric == metric]
     if len({found.cell for found in spoken}) <= _CELLS_SPOKEN:
         return [_ratio_sentence(found) for found in spoken]
+    groups = groupby(
+        sorted(spoken, key=lambda found: (_SPOKEN.index(found.metric), found.first, found.second)),
+        key=lambda found: (found.metric, found.first, found.second),
+    )
     return [
-        _sentence_of_cells(list(cells))
-        for _, cells in groupby(
-            sorted(spoken, key=lambda found: (_SPOKEN.index(found.metric), found.first, found.second)),
-            key=lambda found: (found.metric, found.first, found.second),
-        )
+        _ratio_sentence(*cells) if len(cells) == 1 else _sentence_of_cells(cells)
+        for cells in (list(group) for _, group in groups)
     ]
 
 
 def _sentence_of_cells(found: Sequence[Comparison]) -> str:
     one, medians = found[0], [each.median for each in found]
-    if len(found) == 1:
-        return _ratio_sentence(one)
     larger, smaller = sum(each > 1 for each in medians), sum(each < 1 for each in medians)
     shown = sum(each.certainty.verdict == SHOWN for each in found)
     return (

@@ -158,14 +158,16 @@ def read_campaign(storage: Storage, results: str) -> Campaign:
     vetted = [entry.name for entry in storage.entries(f"{results}/vetting") if entry.name.endswith(".json")]
     proof = f"{results}/durability_proof.json"
     planned = [str(entry["trial"]) for entry in manifest["order"]]
-    trials = [Trial(name, _known(storage, f"{results}/trials/{name}/trial.json")) for name in planned if name in whole]
+    trials = tuple(
+        Trial(name, _known(storage, f"{results}/trials/{name}/trial.json")) for name in planned if name in whole
+    )
     not_recorded = tuple(name for name in planned if name not in whole)
     attempts = {trial.name: trial.document.get("cut_off_attempts", []) for trial in trials}
     attempts |= {name: _noted_attempts(storage, results, name) for name in not_recorded}
     return Campaign(
         results=results,
         manifest=manifest,
-        trials=tuple(trials),
+        trials=trials,
         vetting={name.removesuffix(".json"): _known(storage, f"{results}/vetting/{name}") for name in vetted},
         not_recorded=not_recorded,
         durability_proof=tuple(_known(storage, proof)["cells"]) if storage.exists(proof) else (),

@@ -37,7 +37,6 @@ def make_key(path: Path, comment: str) -> None:
 
 def start(slot: Slot, root: Path, generation: int, operator_key: Path) -> HostRecord:
     """Makes the host's directories and starts its sshd. Raises AddressTaken, HostUnreachable or MissingRequirement."""
-    _program("sshd")  # missing: before anything is made
     own = root / "sshd"
     own.mkdir(parents=True)
     for name in (*DATA_DIRS, "tmp"):

@@ -52,13 +52,12 @@ class LocalTestbed:
         self._notice = notice
 
     def up(self) -> Inventory:
-        running = self.inventory()
-        if running is not None:
-            self._refuse_another_shape(running)
-            return running
-        ended = self._written()
-        if ended is not None and self._has_this_shape(ended) and self._started_again(ended):
-            return ended
+        before = self._written()
+        if before is not None and _all_answer(before):
+            self._refuse_another_shape(before)
+            return before
+        if before is not None and self._has_this_shape(before) and self._started_again(before):
+            return before
         self._clean_what_is_left()
         try:
             inventory = self._start_all()
@@ -71,7 +70,7 @@ class LocalTestbed:
 
     def inventory(self) -> Inventory | None:
         inventory = self._written()
-        return inventory if inventory is not None and all(map(sshd.answers, inventory.hosts)) else None
+        return inventory if inventory is not None and _all_answer(inventory) else None
 
     def replace(self, names: Sequence[str]) -> Inventory:
         inventory = self.inventory()
@@ -192,6 +191,10 @@ def _roles(*, brokers: int, metadata: int, clients: int) -> tuple[tuple[str, Rol
         )
     counts: tuple[tuple[Role, int], ...] = (("broker", brokers), ("metadata", metadata), ("client", clients))
     return tuple((f"{role}-{number}", role) for role, count in counts for number in range(1, count + 1))
+
+
+def _all_answer(inventory: Inventory) -> bool:
+    return all(map(sshd.answers, inventory.hosts))
 
 
 def _logs_in(host: Host) -> None:

@@ -22,6 +22,7 @@ from provisioning.local.lock import exclusive
 from provisioning.local.processes import HOST_ROOT_VARIABLE
 from provisioning.local.testbed import LocalTestbed
 from provisioning.ssh import SshHost, connect
+from tests.provisioning.proc import processes_naming, runs
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -32,26 +33,6 @@ def testbed(tmp_path: Path) -> Iterator[LocalTestbed]:
     testbed = LocalTestbed(tmp_path / "state", brokers=1, clients=1)
     yield testbed
     testbed.down()
-
-
-def _processes_naming(folder: Path) -> list[int]:
-    """Live processes that carry the folder in environment or command line; read here without the code under test."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            text = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if f"{folder}/hosts/".encode() in text:
-            found.append(int(process.name))
-    return found
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return ") Z" not in Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
 
 
 def _listens(address: str, port: int) -> bool:
@@ -131,11 +112,11 @@ def test_down_leaves_nothing(testbed: LocalTestbed, tmp_path: Path) -> None:
     listener = "import socket, time; s = socket.create_server(('%s', 8080)); print('on', flush=True); time.sleep(300)"
     serving = host.spawn(f'python3 -c "{listener % host.record.address}"')
     assert next(serving.lines()) == "on"
-    assert len(_processes_naming(tmp_path / "state")) >= 4
-    assert _runs(daemon)
+    assert len(processes_naming(tmp_path / "state")) >= 4
+    assert runs(daemon)
     testbed.down()
-    assert _processes_naming(tmp_path / "state") == []
-    assert not _runs(daemon)
+    assert processes_naming(tmp_path / "state") == []
+    assert not runs(daemon)
     assert not _listens(host.record.address, 2222)
     assert not _listens(host.record.address, 8080)
     assert not Path(root).exists()
@@ -172,7 +153,7 @@ def test_replace_gives_a_new_host_of_the_same_name(testbed: LocalTestbed) -> Non
     assert after.instance_id != before.instance_id
     assert after.ssh.host_key != before.ssh.host_key
     assert not Path(before.root).exists()
-    assert _processes_naming(Path(f"{before.root}/..").resolve()) == []
+    assert processes_naming(Path(f"{before.root}/..").resolve()) == []
     assert testbed.inventory() == new
     fresh = connect(new)[0]
     assert fresh.run(f"ls -A {after.data_dirs[0].path} {after.data_dirs[1].path} | grep -v :").stdout.strip() == ""

@@ -16,6 +16,7 @@ from provisioning.inventory import Inventory
 from provisioning.local.processes import listener_of
 from provisioning.local.testbed import LocalTestbed
 from provisioning.ssh import connect
+from tests.provisioning.proc import processes_naming, runs
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -63,26 +64,6 @@ def _kill_sshds(inventory: Inventory, count: int) -> None:
     time.sleep(0.1)
 
 
-def _runs(pid: str) -> bool:
-    """Whether it is there and more than a zombie, which has no command."""
-    try:
-        return Path("/proc", pid, "cmdline").read_bytes() != b""
-    except OSError:
-        return False
-
-
-def _processes_naming(folder: Path) -> list[str]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            text = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if f"{folder}/hosts/".encode() in text:
-            found.append(f"{process.name} {text[:200]!r}")
-    return found
-
-
 def test_a_testbed_outlives_the_killed_process_that_made_it(tmp_path: Path) -> None:
     """After kill -9 of the process that ran up, up returns the same healthy testbed, and down takes it away."""
     process = _start(tmp_path / "state", "work")
@@ -96,7 +77,7 @@ def test_a_testbed_outlives_the_killed_process_that_made_it(tmp_path: Path) -> N
     assert testbed.up() == running
     assert notices == []
     testbed.down()
-    assert _processes_naming(tmp_path / "state") == []
+    assert processes_naming(tmp_path / "state") == []
     assert list(tmp_path.iterdir()) == []
 
 
@@ -114,7 +95,7 @@ def test_an_up_cut_off_at_any_moment_is_cleaned(tmp_path: Path, with_signal: int
                 assert host.run("echo well").stdout == "well\n"
                 host.close()
         testbed.down()
-        assert _processes_naming(tmp_path / "state") == [], f"after {delay_s} s"
+        assert processes_naming(tmp_path / "state") == [], f"after {delay_s} s"
         assert list(tmp_path.iterdir()) == [], f"after {delay_s} s"
 
 
@@ -127,20 +108,20 @@ def test_hosts_that_ended_are_started_again(tmp_path: Path, killed: int) -> None
         before, daemons = testbed.up(), []
         for host in connect(before):
             host.put(b"kept", f"{host.record.data_dirs[0].path}/segment")
-            daemons.append(host.run("setsid sleep 300 < /dev/null > /dev/null 2>&1 & echo $!").stdout.strip())
+            daemons.append(int(host.run("setsid sleep 300 < /dev/null > /dev/null 2>&1 & echo $!").stdout))
             host.close()
-        assert all(_runs(pid) for pid in daemons)
+        assert all(runs(pid) for pid in daemons)
         _kill_sshds(before, killed)
         assert testbed.inventory() is None
         assert testbed.up() == before == testbed.inventory()
-        assert not any(_runs(pid) for pid in daemons)
+        assert not any(runs(pid) for pid in daemons)
         for host in connect(before):
             assert host.get(f"{host.record.data_dirs[0].path}/segment") == b"kept"
             host.close()
         assert notices == ["The testbed's hosts had ended: they were started again, with their keys and directories."]
     finally:
         testbed.down()
-    assert _processes_naming(tmp_path / "state") == []
+    assert processes_naming(tmp_path / "state") == []
 
 
 @pytest.mark.parametrize("lost", ["address", "directory"])
@@ -164,7 +145,7 @@ def test_hosts_that_cannot_be_the_same_are_new_ones(tmp_path: Path, lost: str) -
     finally:
         testbed.down()
         other.down()
-    assert _processes_naming(tmp_path / "state") == []
+    assert processes_naming(tmp_path / "state") == []
 
 
 def test_a_damaged_inventory_is_started_afresh(tmp_path: Path) -> None:
@@ -190,9 +171,9 @@ def test_processes_of_a_removed_checkout_are_cleaned_and_living_ones_spared(tmp_
         worker = connect(untouched)[0].spawn("echo begun; cat")
         assert next(worker.lines()) == "begun"
         shutil.rmtree(tmp_path / "removed")
-        assert len(_processes_naming(tmp_path / "removed")) >= 6
+        assert len(processes_naming(tmp_path / "removed")) >= 6
         new.up()
-        assert _processes_naming(tmp_path / "removed") == []
+        assert processes_naming(tmp_path / "removed") == []
         assert living.inventory() == untouched
         worker.send_line("still here")
         worker._session.close_input()
