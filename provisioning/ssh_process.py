@@ -27,6 +27,8 @@ class SshProcess:
         self._writing = threading.Lock()
 
     def send_line(self, line: str) -> None:
+        if self._session.channel.status_event.is_set():
+            raise self._gone()  # the server says how a command ended before it closes the channel, which takes input until then
         try:
             with self._writing:
                 self._session.send(line.encode() + b"\n", time.monotonic() + SEND_STALL_S)
@@ -74,7 +76,7 @@ class SshProcess:
 
     def _gone(self) -> HostError:
         tail = self._session.stderr().strip()[-800:]
-        if self._session.channel.eof_received:
+        if self._session.has_ended:
             return HostError(self._host, f"has ended: {self._command[:400]}\n{tail}".rstrip())
         return HostUnreachable(
             self._host, f"the connection was cut while running: {self._command[:400]}\n{tail}".rstrip()

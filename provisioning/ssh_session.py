@@ -114,11 +114,16 @@ class Session:
             sink(self._head)  # no shell came up: what was printed instead (a disabled account's notice) is the evidence
         return self.exit_status(deadline)
 
+    @property
+    def has_ended(self) -> bool:
+        """The command has ended by itself, as far as the server has told; False also when the connection has gone before."""
+        return self.channel.exit_status != -1 or bool(self.channel.eof_received)
+
     def exit_status(self, deadline: float) -> int:
         """Waits for the exit. Raises DeadlinePassed, or CutOff when the connection has gone before it came."""
         if not self.channel.status_event.wait(max(0.0, deadline - time.monotonic())):
             raise DeadlinePassed
-        if self.channel.exit_status == -1 and not self.channel.eof_received:
+        if not self.has_ended:
             raise CutOff
         self._stderr_reader.join(timeout=LINGER_S)
         return self.channel.exit_status

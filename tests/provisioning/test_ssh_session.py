@@ -9,6 +9,8 @@ from collections import deque
 
 import pytest
 
+from provisioning.errors import HostError, HostUnreachable
+from provisioning.ssh_process import SshProcess
 from provisioning.ssh_session import CutOff, DeadlinePassed, Session, in_own_group
 
 MARK = b"samebox-process-group:"
@@ -139,3 +141,22 @@ def test_nothing_is_sent_to_a_command_without_input() -> None:
     channel = ListedChannel(MARK + b"1\n", b"done")
     Session(channel).drain(None, lambda _: None, _soon())
     assert not channel.input_closed.is_set()
+
+
+@pytest.mark.parametrize("eof", [True, False])
+def test_a_process_that_has_ended_takes_no_line(eof: bool) -> None:
+    """The exit status may come well before the end of output and the close: until then the channel itself takes input."""
+    channel = ListedChannel(MARK + b"1\n", status=1)
+    channel.eof_received = int(eof)
+    process = SshProcess("broker-1", "true", Session(channel), lambda _group: None)
+    with pytest.raises(HostError, match="has ended: true") as caught:
+        process.send_line("hello")
+    assert not isinstance(caught.value, HostUnreachable)
+    assert channel.sent == b""
+
+
+def test_a_process_whose_connection_has_gone_is_unreachable() -> None:
+    """Without a status or an end of output nobody knows whether the process still runs: that isn't told as its end."""
+    process = SshProcess("broker-1", "true", Session(ListedChannel(cut=True)), lambda _group: None)
+    with pytest.raises(HostUnreachable, match="was cut while running: true"):
+        process.send_line("hello")
