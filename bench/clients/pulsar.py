@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 import time
@@ -116,7 +117,9 @@ class PulsarProducer:
             raise ClientError(type(error).__name__, str(error)) from None
 
     def close(self) -> None:
-        _close(self._client)
+        # never by `shutdown`: it keeps the interpreter locked and waits ten seconds per connection for a callback of ours that
+        # has begun and needs the interpreter to end
+        _end(self._client.close)
 
     def _settled(self, sequence: int, result: pulsar.Result, message_id: Any) -> None:
         keep_thread_state()
@@ -162,7 +165,7 @@ class PulsarConsumer:
         return self._errors
 
     def close(self) -> None:
-        _close(self._client)
+        _end(self._client.shutdown)  # without farewells; it calls nothing of ours back
 
 
 class _RoundRobin:
@@ -197,14 +200,19 @@ def _patiently(spec: ClientSpec, client: pulsar.Client, connect: Callable[[], An
             return connect()
         except pulsar.PulsarException as error:
             if time.monotonic() > deadline:
-                _close(client)
+                _end(client.close)
                 problem = f"topic {spec.topic} at {spec.service_url}: {error}"
                 raise ClientError(type(error).__name__, problem) from None
         time.sleep(_RETRY_S)
 
 
-def _close(client: pulsar.Client) -> None:
-    """Ends the client; `shutdown` doesn't wait for what is pending, and a thread bounds it if it hangs all the same."""
-    closing = threading.Thread(target=client.shutdown, name="client-shutdown", daemon=True)
+def _end(close: Callable[[], None]) -> None:
+    """Ends a client, in a thread: brokers that don't answer can delay it for long."""
+
+    def end() -> None:
+        with contextlib.suppress(pulsar.PulsarException):  # what couldn't be closed in order is gone all the same
+            close()
+
+    closing = threading.Thread(target=end, name="client-close", daemon=True)
     closing.start()
     closing.join(_CLOSE_TIMEOUT_S)

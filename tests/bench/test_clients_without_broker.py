@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import socket
 import threading
@@ -17,7 +18,7 @@ import pytest
 import bench.clients.kafka
 import bench.clients.pulsar
 from bench.clients.client import ClientError, ClientSpec
-from bench.clients.pulsar import keep_thread_state
+from bench.clients.pulsar import PulsarProducer, keep_thread_state
 
 CALLBACKS = 4
 
@@ -68,6 +69,45 @@ def test_an_impossible_setting_is_refused_by_the_library() -> None:
     """What the library itself refuses comes as a ClientError, not as one of its own."""
     with pytest.raises(ClientError, match="acks"):
         bench.clients.kafka.connect_producer(spec_at("127.0.0.1:1", acks="some"), NoAcknowledgements())
+
+
+@pytest.fixture
+def silent_broker() -> Iterator[str]:
+    """An address:port that greets Pulsar's clients and answers nothing else."""
+    hello = bytes.fromhex("0803 1a05 0a0178 1014")  # the command CONNECTED: server version "x", protocol version 20
+    with socket.create_server(("127.0.0.1", 0)) as server, contextlib.ExitStack() as connections:
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection = connections.enter_context(server.accept()[0])
+                    connection.recv(65_536)
+                    connection.sendall((len(hello) + 4).to_bytes(4, "big") + len(hello).to_bytes(4, "big") + hello)
+
+        threading.Thread(target=greet, daemon=True).start()
+        yield "{}:{}".format(*server.getsockname())
+
+
+def test_a_producer_is_closed_while_a_callback_runs(silent_broker: str) -> None:
+    """The callback ends in its own time, and nobody is held up: an answer is often still on its way into Python then."""
+    client = pulsar.Client(
+        f"pulsar://{silent_broker}", logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error), operation_timeout_seconds=1
+    )
+    began, ended = threading.Event(), threading.Event()
+    took_s: list[float] = []
+
+    def callback(_result: Any, _producer: Any) -> None:
+        began_s = time.monotonic()
+        began.set()
+        time.sleep(0.1)
+        took_s.append(time.monotonic() - began_s)
+        ended.set()
+
+    client._client.create_producer_async("t", _pulsar.ProducerConfiguration(), callback)
+    assert began.wait(timeout=30)
+    PulsarProducer(client, None, NoAcknowledgements(), None).close()
+    assert ended.wait(timeout=30)
+    assert took_s[0] < 5, "the interpreter was locked while the client closed: with `shutdown` for 10 s"
 
 
 def thread_states_seen(callback_does: Any, deaf: str) -> tuple[set[int], set[int], int]:
