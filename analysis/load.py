@@ -1,8 +1,8 @@
-"""Rows of all trials as DataFrames, one per trial and kind and one per kind. Refuses unknown layouts; never drops or repairs a row."""
+"""Rows of all trials as DataFrames, one per trial and kind. Refuses unknown layouts; never drops or repairs a row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -21,8 +21,21 @@ class Rows:
     """Rows of one kind, each with its trial's name and times. What is constant in a trial costs nothing in its own frame."""
 
     of_trial: Mapping[str, DataFrame]  # trials that have any, by name
-    together: DataFrame
-    placed: Callable[[], DataFrame]  # together, each with where it was read, which Spark works out row by row
+    none: DataFrame
+
+    def together(self) -> DataFrame:
+        """The rows of all trials."""
+        return reduce(DataFrame.unionByName, self.of_trial.values()) if self.of_trial else self.none
+
+    def placed(self) -> DataFrame:
+        """The rows of all trials, each with where it was read, which Spark works out row by row."""
+        if not self.of_trial:
+            return self.none.withColumns({one.name: F.lit(None).cast(one.dataType) for one in PLACE_COLUMNS})
+        return reduce(DataFrame.unionByName, (rows.select("*", *_place()) for rows in self.of_trial.values()))
+
+    def of(self, trials: Collection[str]) -> Rows:
+        """The rows of the trials named alone."""
+        return Rows({name: rows for name, rows in self.of_trial.items() if name in trials}, self.none)
 
 
 @dataclass(frozen=True)
@@ -32,6 +45,10 @@ class Records:
     produced: Rows
     consumed: Rows
     hosts: Rows
+
+    def of(self, trials: Collection[str]) -> Records:
+        """The records of the trials named alone."""
+        return Records(*(rows.of(trials) for rows in (self.produced, self.consumed, self.hosts)))
 
 
 def load_records(spark: SparkSession, storage: Storage, campaign: Campaign) -> Records:
@@ -62,16 +79,13 @@ def _load(spark: SparkSession, storage: Storage, campaign: Campaign, kind: str) 
     for footer in storage.footers([uri for uris in files.values() for uri in uris]):
         refuse_unknown(footer, kind)
     readable = spark.read.schema(RECORDS[kind]).option("pathGlobFilter", "*.parquet")
-    read = [(trial, readable.parquet(folders[trial.name])) for trial in campaign.trials if files[trial.name]]
-    if not read:
-        return Rows(
-            {}, _no_rows(spark, kind, TRIAL_COLUMNS), lambda: _no_rows(spark, kind, TRIAL_COLUMNS, PLACE_COLUMNS)
-        )
-    of_trial = {trial.name: rows.select("*", *_of(trial)) for trial, rows in read}
     return Rows(
-        of_trial,
-        _union(of_trial.values()),
-        lambda: _union(rows.select("*", *_of(trial), *_place()) for trial, rows in read),
+        {
+            trial.name: readable.parquet(folders[trial.name]).select("*", *_of(trial))
+            for trial in campaign.trials
+            if files[trial.name]
+        },
+        _no_rows(spark, kind),
     )
 
 
@@ -91,13 +105,8 @@ def _place() -> list[Column]:
     return [F.col("_metadata.file_path").alias("file"), F.col("_metadata.file_block_start").alias("file_offset")]
 
 
-def _union(frames: Iterable[DataFrame]) -> DataFrame:
-    return reduce(DataFrame.unionByName, frames)
-
-
-def _no_rows(spark: SparkSession, kind: str, *added: T.StructType) -> DataFrame:
-    columns = T.StructType([*RECORDS[kind], *(field for more in added for field in more)])
-    return spark.createDataFrame([], columns).where(F.lit(False))
+def _no_rows(spark: SparkSession, kind: str) -> DataFrame:
+    return spark.createDataFrame([], T.StructType([*RECORDS[kind], *TRIAL_COLUMNS])).where(F.lit(False))
 
 
 def _parquet_files(storage: Storage, folder: str) -> list[str]:

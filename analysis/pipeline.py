@@ -1,4 +1,4 @@
-"""From records to aggregates: the few Spark actions of the job, all trials in each. It knows no verdict and no page.
+"""From records to aggregates: a few Spark actions over some trials at a time. It knows no verdict and no page.
 
 1. bucket counts of every latency -> where percentiles lie -> exact percentiles (second scan, few rows)
 2. coarser counts per second -> latency over time; events -> throughput over time
@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -25,6 +25,8 @@ from analysis.telemetry import telemetry_of_measure_phase, telemetry_over_time
 from analysis.timeline import latency_over_time, throughput_over_time
 
 Progress = Callable[[str], None]
+# each trial has scans and code of its own; in one plan of 101 they were more than the driver can hold on one machine
+TRIALS_AT_ONCE = 6
 
 
 @dataclass(frozen=True)
@@ -43,16 +45,30 @@ class Aggregates:
 
 
 def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progress: Progress) -> Aggregates:
-    """Runs every step over all trials of the campaign."""
-    produced, consumed, hosts = records.produced.together, records.consumed.together, records.hosts.together
-    latencies = all_latencies(records) + phase_latencies(records, campaign.trials)
+    """Runs every step over all trials of the campaign, TRIALS_AT_ONCE at a time."""
+    bits = bucket_bits(sum(_rows_written(trial) for trial in campaign.trials))
+    every = campaign.trials
+    parts = [every[first : first + TRIALS_AT_ONCE] for first in range(0, len(every), TRIALS_AT_ONCE)]
+    found = [
+        _aggregate(spark, part, records.of([trial.name for trial in part]), bits, _telling(progress, part, every))
+        for part in parts
+    ]
+    return Aggregates(
+        **{each.name: tuple(row for part in found for row in getattr(part, each.name)) for each in fields(Aggregates)}
+    )
+
+
+def _aggregate(
+    spark: SparkSession, trials: Sequence[Trial], records: Records, bits: int, progress: Progress
+) -> Aggregates:
+    produced, consumed, hosts = (rows.together() for rows in (records.produced, records.consumed, records.hosts))
+    latencies = all_latencies(records) + phase_latencies(records, trials)
     progress("exact percentiles")
     percentiles = exact_percentiles(spark, latencies, TABLE_QUANTILES + CURVE_QUANTILES)
     progress("latency and throughput over time")
     latency_seconds = latency_over_time(latencies).collect() if latencies else []
     throughput_seconds = throughput_over_time(produced, consumed).collect()
     progress("loss and duplicates")
-    bits = bucket_bits(sum(_rows_written(trial) for trial in campaign.trials))
     acknowledged = produced.transform(acknowledged_fingerprints, bits).collect()
     received = consumed.transform(received_fingerprints, bits).collect()
     deliveries = audit_delivery(
@@ -61,7 +77,7 @@ def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progres
         consumed,
         acknowledged=acknowledged,
         received=received,
-        subscription_counts={trial.name: trial.subscriptions for trial in campaign.trials},
+        subscription_counts={trial.name: trial.subscriptions for trial in trials},
         bits=bits,
     )
     progress("order")
@@ -78,6 +94,12 @@ def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progres
         telemetry_seconds=tuple(hosts.transform(telemetry_over_time).collect()),
         telemetry_measured=tuple(hosts.transform(telemetry_of_measure_phase).collect()),
     )
+
+
+def _telling(progress: Progress, part: Sequence[Trial], every: Sequence[Trial]) -> Progress:
+    first = every.index(part[0]) + 1
+    which = f"trials {first} to {first + len(part) - 1} of {len(every)}"
+    return lambda step: progress(f"{step}: {which}")
 
 
 def _rows_written(trial: Trial) -> int:

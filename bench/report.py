@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from bench.results import Results
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
 
 END_TIMEOUT_S = 10.0
+LAST_LINES = 1_000  # of a job; the stack of one error of Spark's can be a hundred
+MORE_MEMORY = "Its JVM had too little memory: give it more, for instance by SPARK_DRIVER_MEMORY=4g in the environment."
+_OF_A_JAVA_STACK = re.compile(r"\s+(at |\.\.\. \d+ more)")
 ERROR, NEXT = "error: ", "next: "  # how the job begins the lines of an error of the operator's
 
 
@@ -166,24 +170,28 @@ def _run(command: list[str], environment: dict[str, str], on_line: Callable[[str
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     ) as process:
-        tail: list[str] = []
+        tail: deque[str] = deque(maxlen=LAST_LINES)
         try:
             for line in process.stdout or ():
-                tail = [*tail[-199:], line.rstrip()]
+                tail.append(line.rstrip())
                 on_line(line.rstrip())
             status = process.wait()
         except BaseException:
             _end_group(process)
             raise
     if status != 0:
-        raise _failure(tail, f"the {what} job failed (exit {status})")
+        raise _failure(list(tail), f"the {what} job failed (exit {status})")
 
 
 def _failure(tail: list[str], what: str) -> SameboxError:
     """The job's own error, where it printed one as its last words; else those words as they are."""
     begin = next((index for index in reversed(range(len(tail))) if tail[index].startswith(ERROR)), None)
     if begin is None:
-        return SameboxError(f"{what}; its last lines:\n" + "\n".join(tail[-40:]))
+        said = [line for line in tail if not _OF_A_JAVA_STACK.match(line)]
+        memory = any("OutOfMemoryError" in line for line in tail)
+        return SameboxError(
+            f"{what}; its last lines:\n" + "\n".join(said[-20:]), next_step=MORE_MEMORY if memory else ""
+        )
     end = next((index for index in range(begin, len(tail)) if tail[index].startswith(NEXT)), len(tail))
     sentence = "\n".join([tail[begin].removeprefix(ERROR), *tail[begin + 1 : end]])
     return SameboxError(f"{what}: {sentence}", next_step="\n".join(tail[end : end + 1]).removeprefix(NEXT))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from analysis.certainty.interval import Interval
 from analysis.certainty.noise_band import NoiseBand
 from analysis.certainty.verdict import NOT_SHOWN, TOO_FEW, Certainty
 from analysis.comparison import BlockRatio, Comparison
-from analysis.ratio_figure import ratio_drawings
+from analysis.ratio_figure import ratio_drawings, wide_enough
 
 FEW = Certainty(None, None, TOO_FEW, "", None, None)
 SURE = Certainty(Interval(0.8, 1.6, 0.969), NoiseBand(0.9, 1.1, 0.969, 6), NOT_SHOWN, "", 0.03, 0.3)
@@ -43,3 +45,10 @@ def test_other_pairs_and_cells_have_their_own() -> None:
         "ratios-steady-l2-pulsar-kafka",
     ]
     assert ratio_drawings([]) == []
+
+
+def test_small_ratios_look_small() -> None:
+    """An axis that ends where the values do would show a thousandth as it shows a half."""
+    assert wide_enough(0.9992, 1.0) == pytest.approx((0.9, 1.111), abs=1e-3)
+    assert wide_enough(0.5, 1.0) == pytest.approx((0.5, 1.111), abs=1e-3)
+    assert wide_enough(1.0, 3.0) == (0.9, 3.0)
