@@ -87,15 +87,15 @@ _PROBES: dict[str, tuple[str, list[_Argument], Callable[[argparse.Namespace], An
         lambda o: network.measure(o.address, o.port, o.seconds, o.round_trips),
     ),
     "residency": (
-        "share of a file's pages in the page cache",
-        [("path", {})],
-        lambda o: page_cache.residency(o.path),
+        "share of each file's pages in the page cache",
+        [("path", {"nargs": "+"})],
+        lambda o: {"files": [page_cache.residency(path) for path in o.path]},
     ),
     "cached": ("the machine's cached and dirty bytes", [], lambda _: page_cache.cached()),
     "canary": (
-        "a new file, fully read",
-        [("path", {}), ("--bytes", {"type": int, "default": 8 << 20})],
-        lambda o: page_cache.make_canary(o.path, o.bytes),
+        "new files, fully read",
+        [("path", {"nargs": "+"}), ("--bytes", {"type": int, "default": 8 << 20})],
+        lambda o: {"files": [page_cache.make_canary(path, o.bytes) for path in o.path]},
     ),
     "evict": (
         "asks the kernel to forget own files (part of the reset)",

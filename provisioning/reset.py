@@ -90,9 +90,9 @@ def reset(
     on_all("sync", [members[0] for members in machines], lambda host: host.run("sync", timeout_s=SYNC_TIMEOUT_S))
     on_all("pushing disk-checks", hosts, install_checks)
     try:
-        before = on_all("making canaries", hosts, lambda host: _make_canaries(host, canary_bytes))
+        before = on_all("making canaries", hosts, lambda host: _canaries(host, "canary", "--bytes", canary_bytes))
         caches, methods = _drop(machines, drop_caches)
-        after = on_all("reading canaries", hosts, _read_canaries)
+        after = on_all("reading canaries", hosts, lambda host: _canaries(host, "residency"))
     finally:
         on_all("removing canaries", hosts, _remove_canaries)
     return ResetReport(
@@ -152,18 +152,15 @@ def _canary_paths(host: Host) -> dict[str, str]:
     return {data_dir.path: f"{data_dir.path}/{CANARY_NAME}" for data_dir in host.record.data_dirs}
 
 
-def _make_canaries(host: Host, size_bytes: int) -> dict[str, float]:
-    return {
-        directory: float(run_check(host, "canary", path, "--bytes", size_bytes)["resident_share"])
-        for directory, path in _canary_paths(host).items()
+def _canaries(host: Host, probe: str, *options: str | int) -> dict[str, float]:
+    """Data directory -> how resident its canary is, by a probe that makes or looks at files."""
+    paths = _canary_paths(host)
+    if not paths:
+        return {}
+    found = {
+        each["path"]: each["resident_share"] for each in run_check(host, probe, *paths.values(), *options)["files"]
     }
-
-
-def _read_canaries(host: Host) -> dict[str, float]:
-    return {
-        directory: float(run_check(host, "residency", path)["resident_share"])
-        for directory, path in _canary_paths(host).items()
-    }
+    return {directory: float(found[path]) for directory, path in paths.items()}
 
 
 def _remove_canaries(host: Host) -> None:

@@ -40,9 +40,10 @@ class RecordedHost(ScriptedHost):
     def _answer(self, command: str) -> tuple[str, str, int]:
         words = shlex.split(command)
         if words[0] == "python3":
+            canaries = [word for word in words if word.endswith(CANARY_NAME)]
             answers = {
-                "canary": {"resident_share": 1.0},
-                "residency": {"resident_share": 0.0},
+                "canary": {"files": [{"path": path, "resident_share": 1.0} for path in canaries]},
+                "residency": {"files": [{"path": path, "resident_share": 0.0} for path in canaries]},
                 "cached": {"cached_bytes": 4096},
                 "evict": {"files": 1, "bytes": 1, "resident_bytes_after": 0, "unreadable": list(self.unreadable)},
             }
@@ -249,10 +250,10 @@ def test_caches_dropped_under_a_mapped_file_stay_warm(hosts: dict[str, SshHost])
     try:
         assert next(process.lines()) == "mapped"
         evict_only([host])
-        assert run_check(host, "residency", path)["resident_share"] == 1.0
+        assert run_check(host, "residency", path)["files"][0]["resident_share"] == 1.0
     finally:
         process.close()
     process.wait(timeout_s=10)
     evict_only([host])
-    assert run_check(host, "residency", path)["resident_share"] == 0.0
+    assert run_check(host, "residency", path)["files"][0]["resident_share"] == 0.0
     host.run(f"rm {path}")
