@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from shlex import quote
 
 from provisioning import class_data, daemons
 from provisioning.daemons import Daemon
@@ -17,6 +16,7 @@ from provisioning.host import Host, on_all
 from provisioning.jvm import read_flags, shell
 from provisioning.kafka import layout, printed
 from provisioning.kafka.durability import level_settings
+from provisioning.kafka.formatting import format_command
 from provisioning.overrides import CLIENT, check_overrides, overrides_for
 from provisioning.placement import place
 from provisioning.settings import Settings, joined
@@ -41,6 +41,7 @@ class KafkaDeployment:
         self._nodes = layout.nodes(hosts)
         self._software = ""  # relative to a host's root; known once installed
         self._plan: Plan | None = None
+        self._intended: Settings = {}
         self._described = ""  # the topics, as the brokers showed them when they were complete
 
     def install(self) -> None:
@@ -59,7 +60,7 @@ class KafkaDeployment:
         )
         self._plan = plan
         self._described = ""
-        self._topic_settings = intended["topic"]
+        self._intended = intended
         return intended
 
     def _render(self, plan: Plan) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
@@ -98,16 +99,19 @@ class KafkaDeployment:
 
     def create_topics(self) -> None:
         plan = self._planned()
-        topics = [*plan.topics, plan.probe]
+        replicas = layout.replicas(self._nodes)
+        own = [layout.NewTopic(topic, replicas, self._intended["topic"]) for topic in (plan.probe, *plan.topics)]
+        # the small ones first: brokers make partitions one after the other, and these would wait behind the others'
+        topics = [layout.offsets_topic(self._intended[self._nodes[0].component]), *own]
         # a JVM each: more at once than a small broker host has cores would only get into each other's way
         with ThreadPoolExecutor(max_workers=TOOLS_AT_ONCE) as pool:
             list(pool.map(self._create_topic, topics))
-        self._await_complete(topics)
+        self._await_complete([new.topic for new in topics])
 
-    def _create_topic(self, topic: Topic) -> None:
-        create = ["--create", "--if-not-exists", "--topic", topic.name, "--partitions", str(topic.partitions)]
-        create += ["--replication-factor", str(layout.replicas(self._nodes))]
-        for key, value in self._topic_settings.items():
+    def _create_topic(self, new: layout.NewTopic) -> None:
+        create = ["--create", "--if-not-exists", "--topic", new.topic.name, "--partitions", str(new.topic.partitions)]
+        create += ["--replication-factor", str(new.replicas)]
+        for key, value in new.settings.items():
             create += ["--config", f"{key}={value}"]
         self._tool("TopicCommand", *create)
 
@@ -210,13 +214,10 @@ class KafkaDeployment:
 
     def _format(self, node: layout.Node) -> None:
         """Once per wipe. The data directories are made here, not in `configure`: a reset may come between."""
-        directories = " ".join(quote(path) for path in node.log_dirs)
-        arguments, record = ("format", "-t", CLUSTER_ID, "-c", node.config_path), self._planned().record_class_data
-        storage_tool = shell(
-            layout.tool_argv(node, self._software_of(node), layout.FORMAT_TOOL, *arguments, record_class_data=record)
-        )
-        marker = quote(f"{node.log_dirs[0]}/meta.properties")
-        command = f"mkdir -p {directories} && {{ test -f {marker} || {storage_tool}; }}"
+        software, record = self._software_of(node), self._planned().record_class_data
+        arguments = ("format", "-t", CLUSTER_ID, "-c", node.config_path)
+        tool = shell(layout.tool_argv(node, software, layout.FORMAT_TOOL, *arguments, record_class_data=record))
+        command = format_command(node.log_dirs, node.config_path, f"{software}/formatted", tool, anew=record)
         node.host.run(command, timeout_s=FORMAT_TIMEOUT_S)
 
     def _tool(self, tool: str, *arguments: str, controller: layout.Node | None = None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from provisioning.class_data import flag
-from provisioning.deployment import Plan
+from provisioning.deployment import Plan, Topic
 from provisioning.errors import DeploymentError
 from provisioning.host import Host
 from provisioning.jvm import java
@@ -56,6 +56,15 @@ class Node:
         return tuple(f"{data_dir.path}/kafka" for data_dir in self.host.record.data_dirs)
 
 
+@dataclass(frozen=True)
+class NewTopic:
+    """A topic as it is to be made."""
+
+    topic: Topic
+    replicas: int
+    settings: Mapping[str, str]
+
+
 def nodes(hosts: Sequence[Host]) -> tuple[Node, ...]:
     """Controllers on the metadata hosts where there are any, else combined with the brokers. Raises DeploymentError."""
     brokers = [host for host in hosts if host.record.role == "broker"]
@@ -73,6 +82,23 @@ def nodes(hosts: Sequence[Host]) -> tuple[Node, ...]:
 def replicas(all_nodes: Sequence[Node]) -> int:
     """Replicas of every topic: three, or fewer where there are fewer brokers."""
     return min(3, sum(node.daemon == "broker" for node in all_nodes))
+
+
+def offsets_topic(broker: Mapping[str, str]) -> NewTopic:
+    """Where groups of consumers keep their offsets, as a broker of these settings would make it.
+
+    A broker makes it when the first consumer asks for its group, and tells that one to come again later; who then comes after the
+    others waits for their next heartbeat. Made with the trial's own topics it is there before them.
+    """
+    return NewTopic(
+        Topic("__consumer_offsets", int(broker["offsets.topic.num.partitions"])),
+        int(broker["offsets.topic.replication.factor"]),
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": broker.get("offsets.topic.segment.bytes", "104857600"),
+        },
+    )
 
 
 def service_url(all_nodes: Sequence[Node]) -> str:

@@ -71,6 +71,17 @@ def test_with_metadata_hosts_controllers_go_there() -> None:
     assert broker["min.insync.replicas"] == controller["min.insync.replicas"] == "2"
 
 
+def test_the_consumers_offsets_lie_as_the_brokers_are_told() -> None:
+    """A campaign's own settings for that topic hold for it, although the kit makes it."""
+    nodes = layout.nodes(BROKERS)
+    made = layout.offsets_topic(properties(layout.render_properties(nodes[0], nodes, plan())))
+    assert (made.topic.partitions, made.replicas, made.settings["segment.bytes"]) == (3, 3, "104857600")
+    own = {"offsets.topic.num.partitions": "50", "offsets.topic.segment.bytes": "1048576"}
+    rendered = layout.render_properties(nodes[0], nodes, plan(overrides={"broker": own}))
+    made = layout.offsets_topic(properties(rendered))
+    assert (made.topic.partitions, made.replicas, made.settings["segment.bytes"]) == (50, 3, "1048576")
+
+
 def test_client_hosts_get_nothing() -> None:
     """Only brokers and metadata hosts run Kafka; without a broker there is no Kafka."""
     with pytest.raises(DeploymentError, match="role broker"):

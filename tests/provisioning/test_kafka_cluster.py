@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from provisioning import daemons
 from provisioning.audit import look
@@ -63,6 +64,13 @@ def test_only_the_altered_and_the_misspelt_key_drift(cluster: Cluster) -> None:
         Drift("broker/broker-2", "num.io.threads", "8", "7"),
         Drift("broker/broker-3", "num.network.thraeds", "3", None),
     }
+
+
+def test_the_consumers_offsets_are_there_before_any_consumer(cluster: Cluster) -> None:
+    """Else the first one is told to come again later, and comes after the others."""
+    client = AdminClient({"bootstrap.servers": cluster.deployment.endpoints().service_url})
+    offsets = client.list_topics(timeout=10).topics["__consumer_offsets"]
+    assert [len(partition.replicas) for partition in offsets.partitions.values()] == [3, 3, 3]
 
 
 def test_every_process_binds_its_hosts_address_only(cluster: Cluster) -> None:
