@@ -75,3 +75,13 @@ def test_the_jobs_own_error_is_what_the_user_reads() -> None:
     assert str(failure) == "the import job failed: no file was imported.\na.json: bad"
     assert failure.next_step == "Give others."
     assert "its last lines:\nTraceback" in str(_failure(["Traceback"], "the import job failed"))
+
+
+def test_a_jobs_java_errors_are_shown_without_their_stacks() -> None:
+    """They would push out what was wrong; and of memory there can be more."""
+    stack = ["\tat org.apache.spark.Frame.run(Frame.scala:1)"] * 60
+    failure = _failure(
+        ["Caused by: java.lang.OutOfMemoryError: Java heap space", *stack, "\t... 12 more"], "the job failed"
+    )
+    assert str(failure).endswith("its last lines:\nCaused by: java.lang.OutOfMemoryError: Java heap space")
+    assert "SPARK_DRIVER_MEMORY" in failure.next_step
