@@ -29,20 +29,17 @@ class ThreadProcess:
         self.output: SimpleQueue[str | Exception | None] = SimpleQueue()
         self.ended = threading.Event()
         self.status = -1
-        self.aborted = False
+        self.aborted = threading.Event()
         self.orders: list[str] = []
         self._sabotage = sabotage
         self._input: SimpleQueue[str | None] = SimpleQueue()
-        self._inbox = Inbox(on_abort=self._note_abort)
+        self._inbox = Inbox(on_abort=self.aborted.set)
         threading.Thread(target=self._inbox.follow, args=(iter(self._input.get, None),), daemon=True).start()
         threading.Thread(target=self._serve, daemon=True).start()
 
     def send_line(self, line: str) -> None:
         self.orders.append(line)
         self._input.put(line)
-
-    def _note_abort(self) -> None:
-        self.aborted = True
 
     def _serve(self) -> None:
         def emit(name: str, fields: Any) -> None:
