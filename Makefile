@@ -1,7 +1,7 @@
 # samebox: `make demo` runs a whole campaign on this machine, `make test` passes the tests. Both set everything up first.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup demo test test-unit test-truth test-infra test-statistics test-benchmarks bench-load bench-analysis bench-overhead bench-memory lint format clean
+.PHONY: help setup demo test test-unit test-truth test-infra test-statistics test-benchmarks bench-load bench-analysis bench-overhead bench-memory lint style types format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -22,8 +22,8 @@ test test-unit: SPARK_JIT := -XX:TieredStopAtLevel=1
 # proofs of durability trace processes; without strace, and without root to install it, their tests are skipped
 STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace; fi
 
-test: setup lint ## lint, types, unit tests, then integration with real sshd, brokers and Spark (not the long halves of tests/truth and tests/statistics, not test-infra and test-benchmarks)
-	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration and not statistics"
+test: setup style ## style, types beside unit tests, then integration with real sshd, brokers and Spark (not the long halves of tests/truth and tests/statistics, not test-infra and test-benchmarks)
+	@$(MAKE) --no-print-directory -j2 types test-unit
 	$(STRACE)
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "integration and not truth and not infra and not benchmarks"
 
@@ -57,10 +57,15 @@ bench-overhead: setup ## where the time between two trials goes, per system (fif
 bench-memory: setup ## does memory grow with the length of a trial? One minute and five, per system (twenty minutes)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.memory $(ARGS)
 
-lint: setup ## style and types
+lint: style types ## style and types
+
+style: setup
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
-	@.venv/bin/mypy
+
+# gives way to the unit tests beside it, some of which look at the clock
+types: setup
+	@nice -n 19 .venv/bin/mypy
 
 format: setup ## rewrite the code in the house format
 	@.venv/bin/ruff check --fix .

@@ -31,10 +31,12 @@ class Generator(Protocol):
         *,
         on_progress: Callable[[str], None],
         watch: Callable[[], Abort | None],
+        before_start: Callable[[], None],
         stored: Callable[[], int | None],
     ) -> LoadResult:
         """Runs the load to its end. `watch` is asked again and again, must answer at once, and may end it early.
 
+        `before_start` is called before the first message of each of its runs, with clients connected if they can wait.
         `stored`: the system's own count of messages. A load that ends early has `abort` set; it isn't an exception. Raises
         HostError when a host fails.
         """
@@ -71,18 +73,13 @@ class Workers:
         *,
         on_progress: Callable[[str], None],
         watch: Callable[[], Abort | None],
+        before_start: Callable[[], None],
         stored: Callable[[], int | None],
     ) -> LoadResult:
         """See Generator. A search's steps go before the run that is kept."""
-        load = LoadSpec(
-            workload=self.spec.workload,
-            client_module=SYSTEMS[self.spec.system].client_module,
-            service_url=endpoints.service_url,
-            client_settings=endpoints.client_settings,
-            topics=self.topics,
-            probe_topic=self.probe_topic,
-            seed=self.seed,
-            limits=limits_for(self.spec.workload),
+        workload = self.spec.workload
+        load = SYSTEMS[self.spec.system].load_spec(
+            workload, endpoints, self.topics, seed=self.seed, limits=limits_for(workload), probe_topic=self.probe_topic
         )
         observations: dict[str, Any] = {}
 
@@ -93,7 +90,7 @@ class Workers:
             observations["messages_stored_before"] = stored()
 
         def run(one: LoadSpec) -> LoadResult:
-            return self.crew.run(one, on_progress, watch)
+            return self.crew.run(one, on_progress, watch, before_start)
 
         with self.crew:
             if load.workload.pacing == "search":
@@ -123,7 +120,7 @@ def generator_of(
     if spec.generator == "native":
         [topic] = topics  # native trials are planned for loads of one topic only
         return NativeTools(SYSTEMS[spec.system].native_tool, spec.workload, topic, hosts, store)
-    return Workers(spec, topics, probe_topic, seed, hosts, Crew(hosts, pythons))
+    return Workers(spec, topics, probe_topic, seed, hosts, Crew(hosts, pythons, SYSTEMS[spec.system].client_module))
 
 
 def clear_records(host: Host) -> None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bench.campaign import TrialSpec
+from bench.load.driver import limits_for, run_load
 from bench.progress import Reporter, Step
 from bench.systems import SYSTEMS
+from bench.workload import Workload
 from provisioning import daemons
 from provisioning.deployment import Deployment, Plan, Topic
 from provisioning.errors import DeploymentError
@@ -22,6 +24,10 @@ from provisioning.reset import reset
 # A rehearsal takes about as long as this many quicker starts save: 45 s to save 8 (Kafka), 100 s to save 14 (Pulsar), on two cores.
 PAYS_FROM_TRIALS = 6
 TOPIC = Topic("samebox-rehearsal", 1)
+# What it takes to have brokers load all that clients make them use.
+WORKLOAD = Workload(
+    name="rehearsal", rate_per_s=100, message_bytes=1024, producers=1, consumers=1, warmup_s=1, measure_s=2
+)
 # Writing an archive takes a process some seconds of computing, and all end at the same time.
 _END_S = 120.0
 
@@ -41,11 +47,13 @@ def rehearse(
     deployment: Deployment,
     plan: Plan,
     hosts: Sequence[Host],
+    pythons: Mapping[str, str],
     reporter: Reporter,
     *,
     drop_caches: DropCaches = drop_page_caches,
 ) -> None:
-    """Runs a system as `plan` says, but for a topic of its own. Does nothing where every process has its class data.
+    """Runs a system as `plan` says, but for a topic of its own and a load of seconds, through all that is asked of it in a trial.
+    Does nothing where every process has its class data.
 
     Its data are left to the reset of the next trial. Raises HostError, HostsFailed.
     """
@@ -60,6 +68,12 @@ def rehearse(
         deployment.start()
         deployment.create_topics()
         deployment.effective_settings()
+        load = SYSTEMS[deployment.system].load_spec(
+            WORKLOAD, deployment.endpoints(), (TOPIC.name,), seed=0, limits=limits_for(WORKLOAD)
+        )
+        run_load(load, [host for host in hosts if host.record.role == "client"], pythons)
+        deployment.messages_stored()
+        deployment.under_replicated()
     except DeploymentError as error:
         daemons.stop_everything(hosts)
         reporter.notice(f"{deployment.system} did not get through its rehearsal, so it will start slowly: {error}")

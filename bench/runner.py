@@ -132,7 +132,7 @@ def run_campaign(
         left = _left(prepared, results.finished())
         for name in rehearsed(left):
             plan = plan_of(next(spec for spec in left if spec.system == name), prepared.campaign, prepared.profile)
-            rehearse(SYSTEMS[name].deployment(hosts, store), plan, hosts, reporter)
+            rehearse(SYSTEMS[name].deployment(hosts, store), plan, hosts, pythons, reporter)
         if results.manifest_file.exists():
             reporter.skip(1)
         else:
@@ -246,7 +246,7 @@ def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Re
 
 def report_step(trials: int) -> Step:
     """The report of so many trials, here."""
-    return Step(REPORT_TITLE, 20.0 + 2.5 * trials)
+    return Step(REPORT_TITLE, 20.0 + 7.0 * trials)
 
 
 def steps_to_run(prepared: Prepared, finished: Sequence[str]) -> list[Step]:

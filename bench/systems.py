@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.load.driver import Limits, LoadSpec
 from bench.native import kafka as native_kafka
 from bench.native import pulsar as native_pulsar
 from bench.native.tool import NativeTool
+from bench.workload import Workload
 from provisioning import kafka, pulsar
-from provisioning.deployment import Deployment, Difference, SoftwareStore
+from provisioning.deployment import Deployment, Difference, Endpoints, SoftwareStore
 from provisioning.host import Host
 from provisioning.settings import Settings
 
@@ -35,6 +37,28 @@ class System:
     native_tool: NativeTool
     journal_factor: float
     start_s: float
+
+    def load_spec(
+        self,
+        workload: Workload,
+        endpoints: Endpoints,
+        topics: tuple[str, ...],
+        *,
+        seed: int,
+        limits: Limits,
+        probe_topic: str | None = None,
+    ) -> LoadSpec:
+        """A load of this system, where its deployment says that clients connect."""
+        return LoadSpec(
+            workload=workload,
+            client_module=self.client_module,
+            service_url=endpoints.service_url,
+            client_settings=endpoints.client_settings,
+            topics=topics,
+            seed=seed,
+            probe_topic=probe_topic,
+            limits=limits,
+        )
 
 
 SYSTEMS: dict[str, System] = {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bench.around_load import NOTHING_FOUND, Before, look_after, look_before, or_none
 from bench.campaign import Campaign, TrialSpec
 from bench.estimate import load_s
 from bench.generator import Generator, clear_records, generator_of
@@ -23,15 +25,14 @@ from bench.telemetry.collect import Telemetry
 from bench.trial_attempt import TrialAttempt
 from bench.trial_log import TrialLog, failures_end, quietly
 from bench.workload import Workload
-from provisioning import daemons, facts
-from provisioning.clocks import ClockBound, clock_bounds
-from provisioning.deployment import DURABILITY, DaemonState, Deployment, Plan, SoftwareStore, Topic
-from provisioning.errors import DeploymentError, HostError, HostsFailed
+from provisioning import daemons
+from provisioning.clocks import clock_bounds
+from provisioning.deployment import DURABILITY, Deployment, Plan, SoftwareStore, Topic
 from provisioning.host import Host, on_all
 from provisioning.inventory import Inventory
 from provisioning.page_caches import DropCaches, drop_page_caches
 from provisioning.reset import reset
-from provisioning.settings import Settings, drift, merged
+from provisioning.settings import merged
 
 TRIAL_SCHEMA = 1
 TOPIC, PROBE_TOPIC = "samebox", "samebox-probe"
@@ -68,7 +69,6 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
         "configure": 0.5,
         "start": SYSTEMS[spec.system].start_s - 2.0,
         "topics": 2.5 + partitions * PARTITION_S,
-        "settings": 1.5,
         "load": load_s(spec.workload) + (NATIVE_EXTRA_S if spec.generator == "native" else 0.0),
         "count": 1.0,
         "stop": 0.5,
@@ -84,11 +84,11 @@ def run_trial(
 
     1. reset: start the load's processes; stop every system, wipe, trim, sync, drop the page caches, verify with canaries
     2. configure, start, topics: whole files from templates; wait until the cluster is complete, then until the topics are
-    3. settings: read back what the running processes say and note what differs from what was intended
-    4. load: the trial's generator makes it (warm-up, measurement, draining); telemetry beside it
-    5. count: the system's own counters and replicas (unless the load was aborted), processes, clocks, boot ids
-    6. stop: end the system, so that logs no longer change
-    7. collect: telemetry and logs onto the operator's disk, records there or into the bucket
+    3. load: while clients connect, read back what the running processes say and note what differs from what was intended; then
+       the trial's generator makes it (warm-up, measurement, draining); telemetry beside it
+    4. count: the system's own counters and replicas (unless the load was aborted), processes, clocks, boot ids
+    5. stop: end the system, so that logs no longer change
+    6. collect: telemetry and logs onto the operator's disk, records there or into the bucket
 
     A step that fails ends the trial with its reason; the system is stopped and everything there is gets collected all the same.
     """
@@ -106,7 +106,7 @@ def run_trial(
         store=bench.store,
     )
     load: LoadResult | None = None
-    settings: dict[str, Any] = {"intended": {}, "effective": {}, "drift": [], "client": {}}
+    before = NOTHING_FOUND
     try:
         with failures_end(log):
             with log.step("reset"):
@@ -123,17 +123,25 @@ def run_trial(
                 deployment.start()
             with log.step("topics"):
                 deployment.create_topics()
-            with log.step("settings"):
-                with ThreadPoolExecutor() as pool:
-                    read_back = pool.submit(_read_back, deployment, intended)
-                    started = deployment.daemons()
-                    log.observations["boot_ids"] = {"before": facts.boot_ids(bench.hosts)}
-                settings = read_back.result()
-                clocks = clock_bounds(bench.hosts)
-            with log.step("load"):
-                load = _load(generator, bench, deployment, telemetry, log)
+            with log.step("load"), ThreadPoolExecutor(max_workers=1) as pool:
+
+                def look() -> Before:
+                    telemetry.start()
+                    log.sampled = True
+                    return look_before(deployment, intended, bench.hosts)
+
+                looking = pool.submit(look)
+                clocks = cache(lambda: clock_bounds(bench.hosts))
+
+                def before_start() -> None:
+                    looking.result()  # no question to the brokers goes on beside the load, and its telemetry has begun
+                    clocks()
+
+                load = _load(generator, bench, deployment, log, before_start)
+                before = looking.result()
             with log.step("count"):
-                _count(deployment, started, clocks, bench, log)
+                # After an abort the system isn't asked: one that has stopped answering would only let minutes pass.
+                log.observations |= look_after(deployment, before, clocks(), bench.hosts, ask_system=log.abort is None)
     finally:
         # also after Ctrl-C: a cluster left running would disturb whatever comes next
         with log.step("stop"):
@@ -143,7 +151,7 @@ def run_trial(
             quietly(log, lambda: daemons.kill_everything(bench.hosts))
     with log.step("collect"):
         rows = _collect(deployment, generator, telemetry, load, spec.trial, bench, attempt.folder, log)
-    return _document(spec, campaign, bench, deployment, log, load, settings, rows)
+    return _document(spec, campaign, bench, deployment, log, load, before.settings, rows)
 
 
 def topic_names(workload: Workload) -> tuple[str, ...]:
@@ -166,76 +174,26 @@ def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:
     )
 
 
-def _read_back(deployment: Deployment, intended: Settings) -> dict[str, Any]:
-    effective = deployment.effective_settings()
-    return {
-        "intended": intended,
-        "effective": effective,
-        "drift": [dataclasses.asdict(each) for each in drift(intended, effective)],
-        "client": dict(deployment.endpoints().client_settings),
-    }
-
-
 def _load(
-    generator: Generator, bench: Bench, deployment: Deployment, telemetry: Telemetry, log: TrialLog
+    generator: Generator,
+    bench: Bench,
+    deployment: Deployment,
+    log: TrialLog,
+    before_start: Callable[[], None],
 ) -> LoadResult:
     endpoints = deployment.endpoints()
     on_all("clearing old records", bench.with_role("client"), clear_records)
-    telemetry.start()
-    log.sampled = True
     with HostWatch(bench.hosts, full_disk_bytes=bench.profile.full_disk_bytes) as watch:
         result = generator.load(
             endpoints,
             on_progress=log.reporter.detail,
             watch=watch.found,
-            stored=lambda: _or_none(deployment.messages_stored),
+            before_start=before_start,
+            stored=lambda: or_none(deployment.messages_stored),
         )
     if result.abort is not None:
         log.end(**result.abort)
     return result
-
-
-def _count(
-    deployment: Deployment,
-    started: Sequence[DaemonState],
-    clocks: Mapping[str, ClockBound],
-    bench: Bench,
-    log: TrialLog,
-) -> None:
-    # After an abort the system isn't asked: one that has stopped answering would only let minutes pass.
-    reads: dict[str, Callable[[], Any]] = {
-        "messages_stored": deployment.messages_stored,
-        "under_replicated": lambda: list(deployment.under_replicated()),
-    }
-    with ThreadPoolExecutor() as pool:
-        asked = {name: pool.submit(_or_none, read) for name, read in reads.items()} if log.abort is None else {}
-        ended = {(state.host, state.daemon): state for state in deployment.daemons()}
-        log.observations["boot_ids"]["after"] = facts.boot_ids(bench.hosts)
-    log.observations |= {name: asked[name].result() if name in asked else None for name in reads}
-    log.observations["daemons"] = [
-        {
-            "host": state.host,
-            "daemon": state.daemon,
-            "pid_at_start": state.pid,
-            "pid_at_end": ended[state.host, state.daemon].pid,
-            "rss_peak_bytes": ended[state.host, state.daemon].rss_peak_bytes,
-            "out_of_memory": ended[state.host, state.daemon].out_of_memory,
-        }
-        for state in started
-    ]
-    after = clock_bounds(bench.hosts)
-    log.observations["clocks"] = [
-        {"host": host, "bound_before_ns": clocks[host].bound_ns, "bound_after_ns": after[host].bound_ns}
-        for host in clocks
-    ]
-
-
-def _or_none(read: Callable[[], Any]) -> Any:
-    """A counter that a broken system can't give any more is null, which no check takes for a pass."""
-    try:
-        return read()
-    except (DeploymentError, HostError, HostsFailed):
-        return None
 
 
 def _collect(

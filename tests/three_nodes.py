@@ -60,16 +60,9 @@ class ThreeNodes:
 
     def load(self, workload: Workload, *, seed: int = 1, limits: Limits | None = None) -> LoadSpec:
         """A load of the topic."""
-        endpoints = self.deployment.endpoints()
-        return LoadSpec(
-            workload=workload,
-            client_module=SYSTEMS[self.system].client_module,
-            service_url=endpoints.service_url,
-            client_settings=endpoints.client_settings,
-            topics=(self.topic.name,),
-            probe_topic=PROBE_TOPIC,
-            seed=seed,
-            limits=limits or Limits(),
+        endpoints, topics = self.deployment.endpoints(), (self.topic.name,)
+        return SYSTEMS[self.system].load_spec(
+            workload, endpoints, topics, seed=seed, limits=limits or Limits(), probe_topic=PROBE_TOPIC
         )
 
     def _clear(self) -> None:

@@ -37,13 +37,16 @@ RECORDS = "load"  # where runs keep their records, below a client host's root
 
 @dataclass(frozen=True)
 class Limits:
-    """How long what may take. `quiet_s`: how long nothing more must arrive before consumers count as drained."""
+    """How long what may take.
+
+    `quiet_s`: how long nothing more must arrive before consumers, who report twice a second, count as drained.
+    """
 
     ready_s: float = 90.0
-    lead_s: float = 0.5
+    lead_s: float = 0.25
     nothing_acknowledged_s: float = 30.0
     silence_s: float = 30.0
-    quiet_s: float = 1.5
+    quiet_s: float = 0.75
     stalled_drain_s: float = 20.0
     ending_s: float = 30.0
     delivery_timeout_s: float = 60.0
@@ -118,15 +121,16 @@ class Crew:
     """The workers of one or several loads on `hosts` (clients); `pythons` maps host name to the shell words that run Python there.
 
     Workers stay connected from one run to the next if that has the same workers. After the `with`, whatever was raised within
-    it (also KeyboardInterrupt), and after `close`, none is left behind.
+    it (also KeyboardInterrupt), and after `close`, none is left behind. `client_module`: which client they load as they start,
+    where it is known before their job.
     """
 
-    def __init__(self, hosts: Sequence[Host], pythons: Mapping[str, str]) -> None:
+    def __init__(self, hosts: Sequence[Host], pythons: Mapping[str, str], client_module: str = "") -> None:
         if not hosts:
             raise InvalidInput(
                 "no client hosts to place workers on.", next_step="Give the testbed at least one client host."
             )
-        self._hosts, self._pythons = hosts, pythons
+        self._hosts, self._pythons, self._client_module = hosts, pythons, client_module
         self._idle: deque[RemoteProcess] = deque()
         self._fleet = Fleet()
 
@@ -149,11 +153,12 @@ class Crew:
 
     def run(
         self, spec: LoadSpec, on_progress: Callable[[str], None] = lambda _text: None,
-        watch: Callable[[], Abort | None] = lambda: None,
+        watch: Callable[[], Abort | None] = lambda: None, before_start: Callable[[], None] = lambda: None,
     ) -> LoadResult:  # fmt: skip
         """Runs one load. Raises HostError when a worker can't be started.
 
         `watch` is asked several times a second, must answer at once, and ends the run by what it has seen beyond the workers.
+        `before_start` is called when all workers are connected; they wait until it returns.
         A run that a live rule ends has `abort` set; it isn't an exception.
         """
         run = secrets.randbits(32)
@@ -161,7 +166,7 @@ class Crew:
         schedule = schedule_of(spec)
         self._man(jobs_of(spec, schedule, run), directory)
         fleet = self._fleet
-        course = Run(spec, schedule, fleet, on_progress, watch)
+        course = Run(spec, schedule, fleet, on_progress, watch, before_start)
         abort = course.follow()
         return LoadResult(
             directory=directory,
@@ -201,7 +206,7 @@ class Crew:
 
     def _spawn(self, number: int) -> RemoteProcess:
         host = self._host(number)
-        return host.spawn(f"exec {self._pythons[host.name]} -m bench.load.worker")
+        return host.spawn(f"exec {self._pythons[host.name]} -m bench.load.worker {self._client_module}".rstrip())
 
 
 def run_load(

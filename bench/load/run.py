@@ -24,13 +24,14 @@ class Run:
 
     def __init__(
         self, spec: LoadSpec, schedule: Schedule, fleet: Fleet, on_progress: Callable[[str], None],
-        watch: Callable[[], Abort | None],
+        watch: Callable[[], Abort | None], before_start: Callable[[], None],
     ) -> None:  # fmt: skip
         self._spec, self._limits = spec, spec.limits
         self._schedule = schedule
         self._fleet = fleet
         self._on_progress = on_progress
         self._watch = watch
+        self._before_start = before_start
         self._start_ns: int | None = None
         self.drained: Drained | None = None
         self.sampling = Sampling()
@@ -38,6 +39,7 @@ class Run:
     def follow(self) -> Abort | None:
         abort = self._await_ready()
         if abort is None:
+            self._before_start()
             self._offset_ns = max(worker.ready_offset_ns for worker in self._fleet.workers)
             self._start_ns = self._now_ns() + round(self._limits.lead_s * SECOND_NS)
             self._fleet.tell(self._fleet.workers, {"start_ns": self._start_ns})

@@ -1,13 +1,14 @@
-"""The worker process on a client host: `python -m bench.load.worker`. Jobs and orders come by standard input, events go out.
+"""The worker process on a client host: `python -m bench.load.worker [CLIENT_MODULE ...]`, which are loaded before the first job.
 
-It leaves no orphan: the end of its input ends it, by force if a client library hangs. It never lets a library write into
-the stream of events.
+Jobs and orders come by standard input, events go out. It leaves no orphan: the end of its input ends it, by force if a client
+library hangs. It never lets a library write into the stream of events.
 """
 
 from __future__ import annotations
 
 import faulthandler
 import gc
+import importlib
 import os
 import sys
 import threading
@@ -95,6 +96,8 @@ def main() -> None:
     gc.disable()
     inbox = Inbox(on_abort=lambda: _end_by_force(events))
     threading.Thread(target=inbox.follow, args=(sys.stdin,), name="orders", daemon=True).start()
+    for client_module in sys.argv[1:]:
+        importlib.import_module(client_module)
     _end(serve(inbox, events.emit, _watch))
 
 

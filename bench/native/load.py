@@ -77,9 +77,15 @@ class NativeTools:
         """See Generator. `load` ends what it starts."""
 
     def load(
-        self, endpoints: Endpoints, *, on_progress: Progress, watch: Watch, stored: Callable[[], int | None]
+        self,
+        endpoints: Endpoints,
+        *,
+        on_progress: Progress,
+        watch: Watch,
+        before_start: Callable[[], None],
+        stored: Callable[[], int | None],
     ) -> LoadResult:
-        """See Generator.
+        """See Generator. Tools begin as soon as they are connected: nothing waits but all of them.
 
         1. start the consumers, then the producer; wait until it has ended
         2. let consumers that count end by themselves, tell the others to
@@ -89,6 +95,7 @@ class NativeTools:
         on_all("clearing old output", self.hosts, _clear)
         timeout_s = self.workload.drain_s + self.limits.lead_s + self.limits.beyond_s
         load = load_of(self.workload, endpoints, self.topic, consumer_timeout_s=timeout_s)
+        before_start()
         run = _Run(self, load, on_progress, watch)
         abort = run.follow()
         figures: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.campaign import TrialSpec
 from bench.clients.client import ClientSpec
-from bench.load.driver import Limits, LoadSpec
+from bench.load.driver import Limits
 from bench.load.jobs import client_of
 from bench.progress import Reporter, Step
 from bench.proof.judge import Judgement, judge
@@ -110,17 +110,9 @@ def prove_level(
 
 
 def _client_of(deployment: Deployment, spec: TrialSpec) -> ClientSpec:
-    endpoints = deployment.endpoints()
-    load = LoadSpec(
-        workload=spec.workload,
-        client_module=SYSTEMS[spec.system].client_module,
-        service_url=endpoints.service_url,
-        client_settings=endpoints.client_settings,
-        topics=(TOPIC,),
-        seed=0,
-        limits=Limits(delivery_timeout_s=DELIVERY_TIMEOUT_S, connect_timeout_s=CONNECT_TIMEOUT_S),
-    )
-    return client_of(load, TOPIC)
+    limits = Limits(delivery_timeout_s=DELIVERY_TIMEOUT_S, connect_timeout_s=CONNECT_TIMEOUT_S)
+    system = SYSTEMS[spec.system]
+    return client_of(system.load_spec(spec.workload, deployment.endpoints(), (TOPIC,), seed=0, limits=limits), TOPIC)
 
 
 def _storing(deployment: Deployment, hosts: Sequence[Host]) -> list[tuple[Host, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from bench.clients.fake import Behaviour, FakeBroker
 from bench.load.driver import Crew, Limits, LoadResult, LoadSpec
 from bench.workload import Workload
+from provisioning.errors import DeploymentError
 from provisioning.host import Host
 from tests.bench.thread_host import ThreadHost, rows_of
 
@@ -127,3 +129,31 @@ def test_a_connection_from_which_answers_are_missing_is_given_up(clients: list[T
     assert broker.connections == WORKERS + WORKLOAD.producers + 2 * WORKLOAD.producers
     received = [worker["rows"] + worker["foreign"] for worker in second.workers if worker["role"] == "consumer"]
     assert sum(received) == broker.stored["t"] - first.consumed_rows
+
+
+def test_nothing_is_sent_before_what_must_be_over_is(clients: list[ThreadHost]) -> None:
+    """It is called once a run, when all workers are connected and before any of them has been told when to start."""
+    seen: list[tuple[int, int]] = []
+    with FakeBroker(["t", "probe"]) as broker, crew_of(clients) as crew:
+
+        def before_start() -> None:
+            seen.append((broker.connections, broker.stored["t"]))
+            time.sleep(0.3)
+
+        first = crew.run(spec_of(broker), before_start=before_start)
+        crew.run(spec_of(broker), before_start=before_start)
+    assert seen == [(WORKERS + WORKLOAD.producers, 0), (WORKERS + WORKLOAD.producers, first.produced_rows)]
+    assert first.phases[0]["end_ns"] - first.phases[0]["start_ns"] == round(WORKLOAD.measure_s * 1e9)
+
+
+def test_what_fails_before_the_start_is_raised_and_leaves_no_worker(clients: list[ThreadHost]) -> None:
+    """A system that can't be asked any more isn't loaded."""
+
+    def before_start() -> None:
+        raise DeploymentError("broker-1: not running any more")
+
+    with FakeBroker(["t", "probe"]) as broker:
+        with pytest.raises(DeploymentError, match="not running"), crew_of(clients) as crew:
+            crew.run(spec_of(broker), before_start=before_start)
+        assert broker.stored["t"] == 0
+    assert all(process.ended.wait(5) for client in clients for process in client.processes)

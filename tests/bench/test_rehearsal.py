@@ -12,7 +12,7 @@ import pytest
 from bench import rehearsal
 from bench.campaign import TrialSpec, load_campaign, order_of
 from bench.progress import PlainReporter
-from provisioning.deployment import DURABILITY, Plan, Topic
+from provisioning.deployment import DURABILITY, Endpoints, Plan, Topic
 from provisioning.errors import DeploymentError, HostUnreachable
 
 SMOKE = Path(__file__).resolve().parents[2] / "campaigns" / "smoke.toml"
@@ -51,6 +51,17 @@ class Played:
         self._verbs.append("settings")
         return {}
 
+    def endpoints(self) -> Endpoints:
+        return Endpoints("127.0.0.1:1", {})
+
+    def messages_stored(self) -> int:
+        self._verbs.append("count")
+        return 1
+
+    def under_replicated(self) -> Sequence[str]:
+        self._verbs.append("replicas")
+        return ()
+
     def keep_class_data(self) -> None:
         self._verbs.append("keep")
 
@@ -66,6 +77,7 @@ def verbs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return ENDED
 
     monkeypatch.setattr("bench.rehearsal.daemons.stop_everything", stop)
+    monkeypatch.setattr("bench.rehearsal.run_load", lambda *_args: happened.append("load"))
     monkeypatch.setattr("bench.rehearsal.reset", lambda *_args, **_options: happened.append("reset"))
     return happened
 
@@ -75,7 +87,7 @@ def rehearse(deployment: Played) -> list[str]:
     lines: list[str] = []
     reporter = PlainReporter(lines.append)
     reporter.plan([rehearsal.step_of("kafka")])
-    rehearsal.rehearse(deployment, PLAN, (), reporter)  # type: ignore[arg-type]
+    rehearsal.rehearse(deployment, PLAN, (), {}, reporter)  # type: ignore[arg-type]
     return lines
 
 
@@ -83,7 +95,8 @@ def test_a_rehearsal_starts_ends_and_keeps(verbs: list[str]) -> None:
     """With the plan of the first trial, but for its topic: a hundred partitions would only take time."""
     deployment = Played(verbs)
     rehearse(deployment)
-    assert verbs == ["install", "reset", "start", "topics", "settings", "stop", "keep"]
+    asked = ["settings", "load", "count", "replicas"]
+    assert verbs == ["install", "reset", "start", "topics", *asked, "stop", "keep"]
     assert deployment.plan == dataclasses.replace(PLAN, topics=(rehearsal.TOPIC,), record_class_data=True)
 
 
@@ -97,7 +110,7 @@ def test_half_an_archive_is_not_kept(verbs: list[str], monkeypatch: pytest.Monke
     """Of a process that had to be killed."""
     monkeypatch.setattr("bench.rehearsal.daemons.stop_everything", lambda _hosts, **_options: KILLED)
     rehearse(Played(verbs))
-    assert verbs[-1] == "settings"
+    assert verbs[-1] == "replicas"
 
 
 def test_a_system_that_fails_is_left_to_its_trials(verbs: list[str]) -> None:

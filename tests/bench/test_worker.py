@@ -65,6 +65,15 @@ def start() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
             stream.close()
 
 
+@pytest.mark.parametrize(("module", "status"), [("bench.clients.null", 0), ("bench.clients.nobody", 1)])
+def test_a_client_named_at_the_start_is_loaded_before_any_job(module: str, status: int) -> None:
+    """One that isn't there is told at once, by name; without a job the end of input is the end."""
+    command = [sys.executable, "-m", "bench.load.worker", module]
+    done = subprocess.run(command, env=ENVIRONMENT, text=True, input="", capture_output=True, timeout=60)
+    assert done.returncode == status
+    assert (f"No module named '{module}'" in done.stderr) == (status == 1)
+
+
 def tell(process: subprocess.Popen[str], line: str) -> None:
     """Gives a worker one line."""
     assert process.stdin is not None

@@ -32,7 +32,7 @@ from tests.benchmarks.rounds import console
 
 STATE = CHECKOUT / ".samebox" / "bench-overhead"
 NS_PER_S = 1e9
-AFTER_LOAD, BEFORE_LOAD = "load: drain and end", "load: workers connect"
+AFTER_LOAD, BEFORE_LOAD = "load: drain and end", "load: connect, settings"
 # A load that brokers keep up with right after their start: what they are behind at its end would be counted as overhead.
 WORKLOAD = Workload(
     name="overhead",
