@@ -25,6 +25,7 @@ class Before:
     boot_ids: Mapping[str, str]
 
 
+NOTHING_COUNTED = {"messages_stored": None, "under_replicated": None}
 NOTHING_FOUND = Before({"intended": {}, "effective": {}, "drift": [], "client": {}}, (), {})
 
 
@@ -41,30 +42,22 @@ def look_before(deployment: Deployment, intended: Settings, hosts: Sequence[Host
     return Before(settings, started, boot_ids)
 
 
-def look_after(
-    deployment: Deployment,
-    before: Before,
-    clocks_before: Mapping[str, ClockBound],
-    hosts: Sequence[Host],
-    *,
-    ask_system: bool,
-) -> dict[str, Any]:
-    """What became of it, as observations of trial.json; without `ask_system` the system's own counters are null.
+def count_stored(deployment: Deployment) -> dict[str, Any]:
+    """The system's own counters, as observations of trial.json."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        stored = pool.submit(or_none, deployment.messages_stored)
+        under_replicated = or_none(lambda: list(deployment.under_replicated()))
+    return {"messages_stored": stored.result(), "under_replicated": under_replicated}
 
-    Raises HostsFailed.
-    """
-    reads: dict[str, Callable[[], Any]] = {
-        "messages_stored": deployment.messages_stored,
-        "under_replicated": lambda: list(deployment.under_replicated()),
-    }
-    with ThreadPoolExecutor() as pool:
-        asked = {name: pool.submit(or_none, read) for name, read in reads.items()} if ask_system else {}
-        ended = {(state.host, state.daemon): state for state in deployment.daemons()}
-        boot_ids = {"before": before.boot_ids, "after": facts.boot_ids(hosts)}
-    counted = {name: asked[name].result() if name in asked else None for name in reads}
+
+def look_after(
+    deployment: Deployment, before: Before, clocks_before: Mapping[str, ClockBound], hosts: Sequence[Host]
+) -> dict[str, Any]:
+    """What became of processes, clocks and hosts, as observations of trial.json. Raises HostsFailed."""
+    ended = {(state.host, state.daemon): state for state in deployment.daemons()}
     clocks = clock_bounds(hosts)
-    return counted | {
-        "boot_ids": boot_ids,
+    return {
+        "boot_ids": {"before": before.boot_ids, "after": facts.boot_ids(hosts)},
         "daemons": [
             {
                 "host": state.host,

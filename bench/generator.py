@@ -10,8 +10,8 @@ from shlex import quote
 from typing import Any, Protocol
 
 from bench.campaign import TrialSpec
-from bench.load.abort import Abort
-from bench.load.driver import RECORDS, Crew, LoadResult, LoadSpec, limits_for
+from bench.load.driver import RECORDS, Crew, LoadResult, limits_for
+from bench.load.hooks import NO_HOOKS, Hooks
 from bench.load.search import find_highest
 from bench.native.load import NativeTools
 from bench.systems import SYSTEMS
@@ -25,20 +25,10 @@ class Generator(Protocol):
     def prepare(self) -> None:
         """What takes time and needs no system, so that it may happen while the testbed is made ready. Raises HostError."""
 
-    def load(
-        self,
-        endpoints: Endpoints,
-        *,
-        on_progress: Callable[[str], None],
-        watch: Callable[[], Abort | None],
-        before_start: Callable[[], None],
-        stored: Callable[[], int | None],
-    ) -> LoadResult:
-        """Runs the load to its end. `watch` is asked again and again, must answer at once, and may end it early.
+    def load(self, endpoints: Endpoints, hooks: Hooks, *, stored: Callable[[], int | None]) -> LoadResult:
+        """Runs the load to its end. `stored`: the system's own count of messages.
 
-        `before_start` is called before the first message of each of its runs, with clients connected if they can wait.
-        `stored`: the system's own count of messages. A load that ends early has `abort` set; it isn't an exception. Raises
-        HostError when a host fails.
+        A load that ends early has `abort` set; it isn't an exception. Raises HostError when a host fails.
         """
 
     def close(self) -> None:
@@ -67,16 +57,8 @@ class Workers:
         """See Generator."""
         self.crew.close()
 
-    def load(
-        self,
-        endpoints: Endpoints,
-        *,
-        on_progress: Callable[[str], None],
-        watch: Callable[[], Abort | None],
-        before_start: Callable[[], None],
-        stored: Callable[[], int | None],
-    ) -> LoadResult:
-        """See Generator. A search's steps go before the run that is kept."""
+    def load(self, endpoints: Endpoints, hooks: Hooks, *, stored: Callable[[], int | None]) -> LoadResult:
+        """See Generator. A search's steps go before the run that is kept, which it doesn't know while it goes on."""
         workload = self.spec.workload
         load = SYSTEMS[self.spec.system].load_spec(
             workload, endpoints, self.topics, seed=self.seed, limits=limits_for(workload), probe_topic=self.probe_topic
@@ -89,15 +71,15 @@ class Workers:
         def count_before() -> None:
             observations["messages_stored_before"] = stored()
 
-        def run(one: LoadSpec) -> LoadResult:
-            return self.crew.run(one, on_progress, watch, before_start)
-
         with self.crew:
             if load.workload.pacing == "search":
-                found = find_highest(load, run, discard, on_progress, count_before)
+                each = dataclasses.replace(hooks, all_received=NO_HOOKS.all_received)
+                found = find_highest(
+                    load, lambda one: self.crew.run(one, each), discard, hooks.on_progress, count_before
+                )
                 result, observations["search"] = found.load, found.to_json()
             else:
-                result = run(load)
+                result = self.crew.run(load, hooks)
         if result.caught_up is not None:
             observations["caught_up"] = result.caught_up
         return dataclasses.replace(result, observations=observations)

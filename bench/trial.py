@@ -10,13 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bench.around_load import NOTHING_FOUND, Before, look_after, look_before, or_none
+from bench.around_load import NOTHING_COUNTED, NOTHING_FOUND, Before, count_stored, look_after, look_before, or_none
 from bench.campaign import Campaign, TrialSpec
 from bench.estimate import load_s
 from bench.generator import Generator, clear_records, generator_of
 from bench.host_watch import HostWatch
 from bench.load.collect import Collector, Fetch
 from bench.load.driver import LoadResult
+from bench.load.hooks import Hooks
 from bench.profile import Profile
 from bench.progress import Reporter, Step
 from bench.system_settings import profile_of
@@ -123,25 +124,31 @@ def run_trial(
                 deployment.start()
             with log.step("topics"):
                 deployment.create_topics()
-            with log.step("load"), ThreadPoolExecutor(max_workers=1) as pool:
+            with ThreadPoolExecutor(max_workers=1) as beside:
 
                 def look() -> Before:
                     telemetry.start()
                     log.sampled = True
                     return look_before(deployment, intended, bench.hosts)
 
-                looking = pool.submit(look)
                 clocks = cache(lambda: clock_bounds(bench.hosts))
+                counting = cache(lambda: beside.submit(count_stored, deployment))
 
                 def before_start() -> None:
                     looking.result()  # no question to the brokers goes on beside the load, and its telemetry has begun
                     clocks()
 
-                load = _load(generator, bench, deployment, log, before_start)
-                before = looking.result()
-            with log.step("count"):
-                # After an abort the system isn't asked: one that has stopped answering would only let minutes pass.
-                log.observations |= look_after(deployment, before, clocks(), bench.hosts, ask_system=log.abort is None)
+                def all_received() -> None:
+                    counting()
+
+                with log.step("load"):
+                    looking = beside.submit(look)
+                    load = _load(generator, bench, deployment, log, before_start, all_received)
+                    before = looking.result()
+                with log.step("count"):
+                    # After an abort the system isn't asked: one that has stopped answering would only let minutes pass.
+                    log.observations |= NOTHING_COUNTED if log.abort is not None else counting().result()
+                    log.observations |= look_after(deployment, before, clocks(), bench.hosts)
     finally:
         # also after Ctrl-C: a cluster left running would disturb whatever comes next
         with log.step("stop"):
@@ -180,17 +187,13 @@ def _load(
     deployment: Deployment,
     log: TrialLog,
     before_start: Callable[[], None],
+    all_received: Callable[[], None],
 ) -> LoadResult:
     endpoints = deployment.endpoints()
     on_all("clearing old records", bench.with_role("client"), clear_records)
     with HostWatch(bench.hosts, full_disk_bytes=bench.profile.full_disk_bytes) as watch:
-        result = generator.load(
-            endpoints,
-            on_progress=log.reporter.detail,
-            watch=watch.found,
-            before_start=before_start,
-            stored=lambda: or_none(deployment.messages_stored),
-        )
+        hooks = Hooks(log.reporter.detail, watch.found, before_start, all_received)
+        result = generator.load(endpoints, hooks, stored=lambda: or_none(deployment.messages_stored))
     if result.abort is not None:
         log.end(**result.abort)
     return result

@@ -13,13 +13,13 @@ import dataclasses
 import re
 import secrets
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.load.abort import Abort
 from bench.load.collect import collect_records
 from bench.load.fleet import Fleet, RecordFile
+from bench.load.hooks import NO_HOOKS, Hooks
 from bench.load.job import Job
 from bench.load.jobs import jobs_of, worker_count
 from bench.load.observe import first_acknowledgement_ms, worker_observations
@@ -151,14 +151,9 @@ class Crew:
         for number in range(len(self._idle), worker_count(workload)):
             self._idle.append(self._spawn(number))
 
-    def run(
-        self, spec: LoadSpec, on_progress: Callable[[str], None] = lambda _text: None,
-        watch: Callable[[], Abort | None] = lambda: None, before_start: Callable[[], None] = lambda: None,
-    ) -> LoadResult:  # fmt: skip
+    def run(self, spec: LoadSpec, hooks: Hooks = NO_HOOKS) -> LoadResult:
         """Runs one load. Raises HostError when a worker can't be started.
 
-        `watch` is asked several times a second, must answer at once, and ends the run by what it has seen beyond the workers.
-        `before_start` is called when all workers are connected; they wait until it returns.
         A run that a live rule ends has `abort` set; it isn't an exception.
         """
         run = secrets.randbits(32)
@@ -166,7 +161,7 @@ class Crew:
         schedule = schedule_of(spec)
         self._man(jobs_of(spec, schedule, run), directory)
         fleet = self._fleet
-        course = Run(spec, schedule, fleet, on_progress, watch, before_start)
+        course = Run(spec, schedule, fleet, hooks)
         abort = course.follow()
         return LoadResult(
             directory=directory,
@@ -209,17 +204,10 @@ class Crew:
         return host.spawn(f"exec {self._pythons[host.name]} -m bench.load.worker {self._client_module}".rstrip())
 
 
-def run_load(
-    spec: LoadSpec,
-    hosts: Sequence[Host],
-    pythons: Mapping[str, str],
-    *,
-    on_progress: Callable[[str], None] = lambda _text: None,
-    watch: Callable[[], Abort | None] = lambda: None,
-) -> LoadResult:
+def run_load(spec: LoadSpec, hosts: Sequence[Host], pythons: Mapping[str, str], hooks: Hooks = NO_HOOKS) -> LoadResult:
     """Runs one load with a crew of its own; see Crew."""
     with Crew(hosts, pythons) as crew:
-        return crew.run(spec, on_progress, watch)
+        return crew.run(spec, hooks)
 
 
 def schedule_of(spec: LoadSpec) -> Schedule:

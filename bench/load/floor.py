@@ -15,6 +15,7 @@ from typing import Any
 from bench.load.collect import collect_records
 from bench.load.driver import LoadSpec, run_load
 from bench.load.figures import read_figures
+from bench.load.hooks import Hooks
 from bench.workload import Workload
 from provisioning.errors import HostError
 from provisioning.host import Host
@@ -94,7 +95,7 @@ def _floor_of(
 ) -> Floor:
     with null_broker(host, pythons[host.name]) as service_url:
         spec = LoadSpec(workload, NULL_MODULE, service_url, client_settings={}, topics=("floor",), seed=1)
-        result = run_load(spec, [host], pythons, on_progress=on_progress)
+        result = run_load(spec, [host], pythons, Hooks(on_progress=on_progress))
     if result.abort is not None:
         raise HostError(host.name, f"the load generator's floor can't be measured: {result.abort['reason']}")
     scratch.mkdir(parents=True, exist_ok=True)

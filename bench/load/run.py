@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bench.load.abort import Abort, AcknowledgementWatch, of_silence, of_worker
 from bench.load.backlog import BacklogWatch, Drained
 from bench.load.fleet import Fleet
+from bench.load.hooks import Hooks
 from bench.load.observe import progress_line
 from bench.load.samples import Sampling, received_by_subscription
 from bench.schedule import SECOND_NS, Phase, Schedule
@@ -22,16 +22,11 @@ _TICK_S = 0.25
 class Run:
     """One run from ready to done. The first abort ends it; what was recorded until then is kept."""
 
-    def __init__(
-        self, spec: LoadSpec, schedule: Schedule, fleet: Fleet, on_progress: Callable[[str], None],
-        watch: Callable[[], Abort | None], before_start: Callable[[], None],
-    ) -> None:  # fmt: skip
+    def __init__(self, spec: LoadSpec, schedule: Schedule, fleet: Fleet, hooks: Hooks) -> None:
         self._spec, self._limits = spec, spec.limits
         self._schedule = schedule
         self._fleet = fleet
-        self._on_progress = on_progress
-        self._watch = watch
-        self._before_start = before_start
+        self._hooks = hooks
         self._start_ns: int | None = None
         self.drained: Drained | None = None
         self.sampling = Sampling()
@@ -39,7 +34,7 @@ class Run:
     def follow(self) -> Abort | None:
         abort = self._await_ready()
         if abort is None:
-            self._before_start()
+            self._hooks.before_start()
             self._offset_ns = max(worker.ready_offset_ns for worker in self._fleet.workers)
             self._start_ns = self._now_ns() + round(self._limits.lead_s * SECOND_NS)
             self._fleet.tell(self._fleet.workers, {"start_ns": self._start_ns})
@@ -65,7 +60,7 @@ class Run:
         deadline = time.monotonic() + self._limits.ready_s
         while any(worker.state == "starting" for worker in self._fleet.workers):
             self._fleet.next(_TICK_S)
-            abort = self._worker_abort() or self._watch()
+            abort = self._worker_abort() or self._hooks.watch()
             if abort is not None:
                 return abort
             if time.monotonic() > deadline:
@@ -74,7 +69,7 @@ class Run:
                 reason = f"{names} not connected within {self._limits.ready_s:g} s"
                 return Abort("nothing-acknowledged", "outcome", reason, late[0].host.name)
             ready = sum(worker.state == "ready" for worker in self._fleet.workers)
-            self._on_progress(f"{ready} of {len(self._fleet.workers)} workers ready")
+            self._hooks.on_progress(f"{ready} of {len(self._fleet.workers)} workers ready")
         return None
 
     def _worker_abort(self) -> Abort | None:
@@ -102,7 +97,7 @@ class Run:
         """Waits until every subscription has what was acknowledged and nothing more comes, or it takes too long."""
         acked = sum(worker.count("acked") for worker in self._fleet.of_role("producer"))
         began = moved = time.monotonic()
-        before = -1
+        before, told = -1, False
         while True:
             abort = self._step()
             if abort is not None:
@@ -110,8 +105,12 @@ class Run:
             now, received = time.monotonic(), received_by_subscription(self._fleet)
             if sum(received.values()) != before:
                 before, moved = sum(received.values()), now
+            all_received = all(count >= acked for count in received.values())
+            if all_received and not told:
+                self._hooks.all_received()
+                told = True
             # repeats count as receipts, so that reaching the number isn't enough: it must also have become quiet
-            if now - moved > self._limits.quiet_s and all(count >= acked for count in received.values()):
+            if all_received and now - moved > self._limits.quiet_s:
                 return None
             if now - moved > self._limits.stalled_drain_s or now - began > self._spec.workload.drain_s:
                 return None
@@ -121,10 +120,10 @@ class Run:
         worker = self._fleet.next(_TICK_S)
         if self._spec.sampled and self._start_ns is not None:
             self.sampling.take(worker, self._start_ns)
-        abort = (of_worker(worker) if worker is not None else None) or self._watch()
+        abort = (of_worker(worker) if worker is not None else None) or self._hooks.watch()
         if abort is not None:
             return abort
-        self._on_progress(progress_line(self._fleet, self._load_ends_s - time.monotonic()))
+        self._hooks.on_progress(progress_line(self._fleet, self._load_ends_s - time.monotonic()))
         now = time.monotonic()
         limit_s = self._limits.silence_s
         silent = (of_silence(each, limit_s, now, since_s=self._told_s) for each in self._fleet.workers)

@@ -16,6 +16,7 @@ from typing import Any
 
 from bench.load.abort import Abort
 from bench.load.driver import RECORDS, LoadResult
+from bench.load.hooks import Hooks
 from bench.native.process import end_of, folder_of, java_command
 from bench.native.tool import NativeLoad, NativeTool, load_of
 from bench.schedule import SECOND_NS
@@ -23,9 +24,6 @@ from bench.workload import Workload
 from provisioning import daemons
 from provisioning.deployment import Endpoints, SoftwareStore
 from provisioning.host import Host, on_all
-
-Watch = Callable[[], Abort | None]
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -76,16 +74,8 @@ class NativeTools:
     def close(self) -> None:
         """See Generator. `load` ends what it starts."""
 
-    def load(
-        self,
-        endpoints: Endpoints,
-        *,
-        on_progress: Progress,
-        watch: Watch,
-        before_start: Callable[[], None],
-        stored: Callable[[], int | None],
-    ) -> LoadResult:
-        """See Generator. Tools begin as soon as they are connected: nothing waits but all of them.
+    def load(self, endpoints: Endpoints, hooks: Hooks, *, stored: Callable[[], int | None]) -> LoadResult:
+        """See Generator. Tools begin as soon as they are connected, and don't tell when they have received everything.
 
         1. start the consumers, then the producer; wait until it has ended
         2. let consumers that count end by themselves, tell the others to
@@ -95,8 +85,8 @@ class NativeTools:
         on_all("clearing old output", self.hosts, _clear)
         timeout_s = self.workload.drain_s + self.limits.lead_s + self.limits.beyond_s
         load = load_of(self.workload, endpoints, self.topic, consumer_timeout_s=timeout_s)
-        before_start()
-        run = _Run(self, load, on_progress, watch)
+        hooks.before_start()
+        run = _Run(self, load, hooks)
         abort = run.follow()
         figures: dict[str, Any] = {}
         if abort is None:
@@ -122,10 +112,10 @@ class NativeTools:
 class _Run:
     """One load from its first process to its last. The first abort ends it; the trial ends the processes that are left."""
 
-    def __init__(self, tools: NativeTools, load: NativeLoad, on_progress: Progress, watch: Watch) -> None:
+    def __init__(self, tools: NativeTools, load: NativeLoad, hooks: Hooks) -> None:
         self._tools, self._tool, self._load = tools, tools.tool, load
         self._limits = tools.limits
-        self._on_progress, self._watch = on_progress, watch
+        self._hooks = hooks
         self.processes: list[Process] = []
         self.begun_ns: int | None = None  # by the producer's host's clock
 
@@ -190,13 +180,13 @@ class _Run:
         """Waits until all have ended, or for `limit_s`. An abort is the watch's."""
         began_s = time.monotonic()
         while running := self._running(processes):
-            abort = self._watch()
+            abort = self._hooks.watch()
             if abort is not None:
                 return abort
             past_s = time.monotonic() - began_s
             if past_s > limit_s:
                 return None
-            self._on_progress(f"{running[0].tool}: {past_s:.0f} s of about {self._load.duration_s:.0f} s")
+            self._hooks.on_progress(f"{running[0].tool}: {past_s:.0f} s of about {self._load.duration_s:.0f} s")
             time.sleep(self._limits.poll_s)
         return None
 

@@ -375,7 +375,7 @@ def test_last_words_of_a_step_that_never_became_an_application(aws: boto3.sessio
 def test_logs_that_are_never_shipped_end_the_wait(aws: boto3.session.Session) -> None:
     """And nothing is made up."""
     heard = Heard()
-    assert last_words(aws, "s3n://bbb/logs/", RUNNING, heard, timeout_s=0.05, poll_every_s=0.02) == ""
+    assert last_words(aws, "s3n://bbb/logs/", RUNNING, heard, timeout_s=1.5, poll_every_s=0.1) == ""
     assert heard.details
     assert last_words(aws, "", RUNNING, heard, timeout_s=0) == ""
 

@@ -11,6 +11,7 @@ import pytest
 
 from bench.clients.fake import Behaviour, FakeBroker
 from bench.load.driver import Crew, Limits, LoadResult, LoadSpec
+from bench.load.hooks import Hooks
 from bench.workload import Workload
 from provisioning.errors import DeploymentError
 from provisioning.host import Host
@@ -140,8 +141,8 @@ def test_nothing_is_sent_before_what_must_be_over_is(clients: list[ThreadHost]) 
             seen.append((broker.connections, broker.stored["t"]))
             time.sleep(0.3)
 
-        first = crew.run(spec_of(broker), before_start=before_start)
-        crew.run(spec_of(broker), before_start=before_start)
+        first = crew.run(spec_of(broker), Hooks(before_start=before_start))
+        crew.run(spec_of(broker), Hooks(before_start=before_start))
     assert seen == [(WORKERS + WORKLOAD.producers, 0), (WORKERS + WORKLOAD.producers, first.produced_rows)]
     assert first.phases[0]["end_ns"] - first.phases[0]["start_ns"] == round(WORKLOAD.measure_s * 1e9)
 
@@ -154,6 +155,39 @@ def test_what_fails_before_the_start_is_raised_and_leaves_no_worker(clients: lis
 
     with FakeBroker(["t", "probe"]) as broker:
         with pytest.raises(DeploymentError, match="not running"), crew_of(clients) as crew:
-            crew.run(spec_of(broker), before_start=before_start)
+            crew.run(spec_of(broker), Hooks(before_start=before_start))
         assert broker.stored["t"] == 0
     assert all(process.ended.wait(5) for client in clients for process in client.processes)
+
+
+def test_it_is_told_once_that_everything_was_received(clients: list[ThreadHost]) -> None:
+    """Before the run is over, which stays to see whether more comes; in each run anew."""
+    seen: list[tuple[int, bool]] = []
+    with FakeBroker(["t", "probe"]) as broker, crew_of(clients) as crew:
+
+        def all_received() -> None:
+            waiting = any(
+                '"stop"' in order for client in clients for process in client.processes for order in process.orders
+            )
+            seen.append((broker.stored["t"], waiting))
+
+        first = crew.run(spec_of(broker), Hooks(all_received=all_received))
+        assert seen == [(first.produced_rows, False)]
+        for client in clients:
+            for process in client.processes:
+                process.orders.clear()
+        second = crew.run(spec_of(broker), Hooks(all_received=all_received))
+    assert seen[1:] == [(first.produced_rows + second.produced_rows, False)]
+
+
+def test_what_does_not_all_arrive_is_never_said_to_have(clients: list[ThreadHost]) -> None:
+    """A broker that keeps messages to itself: the drain gives up, and nobody is told that it is over."""
+    seen: list[str] = []
+    with (
+        FakeBroker(["t", "probe"], behaviour=Behaviour(lose=lambda sequence: sequence % 7 == 3)) as broker,
+        crew_of(clients) as crew,
+    ):
+        result = crew.run(spec_of(broker), Hooks(all_received=lambda: seen.append("told")))
+    assert result.abort is None
+    assert result.consumed_rows < result.produced_rows
+    assert seen == []

@@ -12,6 +12,7 @@ import pytest
 from bench.clients.fake import Behaviour, FakeBroker
 from bench.load.abort import Abort
 from bench.load.driver import Limits, LoadSpec, collect_records
+from bench.load.hooks import Hooks
 from bench.workload import Workload
 from provisioning.errors import CommandFailed, Completed, HostUnreachable
 from tests.bench.thread_host import ThreadHost, ThreadProcess, load, rows_of
@@ -37,7 +38,7 @@ def test_every_scheduled_message_has_a_row_and_every_receipt_one(clients: list[T
     """Rows = schedule, received = acknowledged, phases by intended time, workers spread over hosts, files removed there."""
     said: list[str] = []
     with FakeBroker([TOPIC]) as broker:
-        result = load(spec_of(broker), clients, on_progress=said.append)
+        result = load(spec_of(broker), clients, Hooks(on_progress=said.append))
     assert result.abort is None
     assert result.produced_rows == result.consumed_rows == broker.stored[TOPIC] == SCHEDULED
     rows = rows_of(result, clients, tmp_path / "trial", "produced")
@@ -167,7 +168,7 @@ def test_a_watch_ends_the_load(clients: list[ThreadHost], tmp_path: Path) -> Non
     began = time.monotonic()
     with FakeBroker([TOPIC]) as broker:
         spec = spec_of(broker, measure_s=60.0)
-        result = load(spec, clients, watch=lambda: seen if time.monotonic() - began > 2 else None)
+        result = load(spec, clients, Hooks(watch=lambda: seen if time.monotonic() - began > 2 else None))
     assert result.abort == seen.to_json()
     assert 0 < len(rows_of(result, clients, tmp_path / "trial", "produced")) == result.produced_rows < 60 * 400
 
@@ -288,7 +289,7 @@ def test_an_interrupt_ends_the_workers(clients: list[ThreadHost]) -> None:
 
     with FakeBroker([TOPIC]) as broker:
         with pytest.raises(KeyboardInterrupt):
-            load(spec_of(broker, measure_s=60.0), clients, on_progress=interrupt)
+            load(spec_of(broker, measure_s=60.0), clients, Hooks(on_progress=interrupt))
         for host in clients:
             for process in host.processes:
                 assert process.ended.wait(5)

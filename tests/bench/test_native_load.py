@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bench.load.abort import Abort
+from bench.load.hooks import Hooks
 from bench.native.kafka import ProducerPerformance
 from bench.native.load import Limits, NativeTools
 from bench.native.pulsar import PulsarPerf
@@ -84,9 +85,7 @@ def tools(client: FolderHost, tool: NativeTool, workload: Workload = WORKLOAD, *
 
 def run(generator: NativeTools, watch: Callable[[], Abort | None] = lambda: None) -> Any:
     """One load, to its end."""
-    return generator.load(
-        ENDPOINTS, on_progress=lambda _text: None, watch=watch, before_start=lambda: None, stored=lambda: None
-    )
+    return generator.load(ENDPOINTS, Hooks(watch=watch), stored=lambda: None)
 
 
 def test_a_load_is_a_consumer_and_a_producer(client: FolderHost, java: Any, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 from bench.clients.client import ClientSpec
 from bench.clients.null import NullBroker
 from bench.load.driver import Limits, LoadSpec, collect_records, run_load
+from bench.load.hooks import Hooks
 from bench.load.job import Job, job_of
 from bench.schedule import SECOND_NS, Schedule
 from bench.workload import Workload
@@ -209,5 +210,5 @@ def test_an_interrupt_over_ssh_leaves_no_worker(hosts: dict[str, SshHost], null_
 
     python = f"env PYTHONPATH={REPOSITORY} {sys.executable} -P -X {mark}"
     with pytest.raises(KeyboardInterrupt):
-        run_load(spec, [client], {"client-1": python}, on_progress=interrupt)
+        run_load(spec, [client], {"client-1": python}, Hooks(on_progress=interrupt))
     assert workers() == []

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from bench.load.driver import LoadResult, LoadSpec, collect_records, run_load
+from bench.load.hooks import NO_HOOKS, Hooks
 from bench.load.inbox import Inbox
 from bench.load.job import event
 from bench.load.worker import serve
@@ -111,10 +112,10 @@ class ThreadHost:
         return None
 
 
-def load(spec: LoadSpec, hosts: list[ThreadHost], **options: Any) -> LoadResult:
+def load(spec: LoadSpec, hosts: list[ThreadHost], hooks: Hooks = NO_HOOKS) -> LoadResult:
     """Runs it."""
     typed: list[Host] = [*hosts]
-    return run_load(spec, typed, {host.name: "python3" for host in hosts}, **options)
+    return run_load(spec, typed, {host.name: "python3" for host in hosts}, hooks)
 
 
 def rows_of(result: LoadResult, hosts: list[ThreadHost], folder: Path, kind: str) -> list[dict[str, Any]]:

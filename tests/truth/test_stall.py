@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from bench.load.driver import LoadResult, collect_records, run_load
+from bench.load.hooks import Hooks
 from bench.trial import TOPIC
 from bench.workload import Workload
 from provisioning.deployment import Topic
@@ -51,7 +52,7 @@ def load(
     )  # fmt: skip
     pythons = deploy_client(cluster.clients, user_cache(), print)
     with freeze:
-        return run_load(cluster.load(workload), cluster.clients, pythons, on_progress=freeze.on_progress)
+        return run_load(cluster.load(workload), cluster.clients, pythons, Hooks(on_progress=freeze.on_progress))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,28 @@
+"""What a load calls of whoever runs it. Everything has a default that does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.load.abort import Abort
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Called on the thread that runs the load; what one of them raises ends it.
+
+    - `on_progress`: a line of text, several times a second
+    - `watch`: asked several times a second, must answer at once; ends the load by what it has seen beyond the generator
+    - `before_start`: once a run, before its first message, with clients connected if they can wait; they do until it returns
+    - `all_received`: once a run, when consumers have all that was acknowledged and are waited for only to be sure that nothing
+      more comes. Must return at once. Not of a run that is aborted, or whose messages don't all arrive.
+    """
+
+    on_progress: Callable[[str], None] = lambda _text: None
+    watch: Callable[[], Abort | None] = lambda: None
+    before_start: Callable[[], None] = lambda: None
+    all_received: Callable[[], None] = lambda: None
+
+
+NO_HOOKS = Hooks()
