@@ -28,7 +28,7 @@ test: setup style ## style, types beside unit tests, then integration with real 
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "integration and not truth and not infra and not benchmarks"
 
 test-unit: setup ## the unit tests alone
-	@$(IN_CLONE) .venv/bin/python -m pytest -m "not integration and not statistics"
+	@$(IN_CLONE) .venv/bin/python -m pytest -n auto --dist loadfile -m "not integration and not statistics"
 
 test-truth: setup ## do the records tell the truth? Real clusters frozen, killed, cut off, filled up; takes long
 	$(STRACE)
