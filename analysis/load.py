@@ -21,21 +21,21 @@ class Rows:
     """Rows of one kind, each with its trial's name and times. What is constant in a trial costs nothing in its own frame."""
 
     of_trial: Mapping[str, DataFrame]  # trials that have any, by name
-    none: DataFrame
+    no_rows: DataFrame  # of the same columns
 
     def together(self) -> DataFrame:
         """The rows of all trials."""
-        return reduce(DataFrame.unionByName, self.of_trial.values()) if self.of_trial else self.none
+        return reduce(DataFrame.unionByName, self.of_trial.values()) if self.of_trial else self.no_rows
 
     def placed(self) -> DataFrame:
         """The rows of all trials, each with where it was read, which Spark works out row by row."""
         if not self.of_trial:
-            return self.none.withColumns({one.name: F.lit(None).cast(one.dataType) for one in PLACE_COLUMNS})
+            return self.no_rows.withColumns({one.name: F.lit(None).cast(one.dataType) for one in PLACE_COLUMNS})
         return reduce(DataFrame.unionByName, (rows.select("*", *_place()) for rows in self.of_trial.values()))
 
     def of(self, trials: Collection[str]) -> Rows:
         """The rows of the trials named alone."""
-        return Rows({name: rows for name, rows in self.of_trial.items() if name in trials}, self.none)
+        return Rows({name: rows for name, rows in self.of_trial.items() if name in trials}, self.no_rows)
 
 
 @dataclass(frozen=True)

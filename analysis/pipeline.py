@@ -25,7 +25,7 @@ from analysis.telemetry import telemetry_of_measure_phase, telemetry_over_time
 from analysis.timeline import latency_over_time, throughput_over_time
 
 Progress = Callable[[str], None]
-# each trial has scans and code of its own; in one plan of 101 they were more than the driver can hold on one machine
+# each trial has scans and code of its own; a plan with those of a hundred is more than a driver on one machine can hold
 TRIALS_AT_ONCE = 6
 
 
@@ -47,12 +47,11 @@ class Aggregates:
 def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progress: Progress) -> Aggregates:
     """Runs every step over all trials of the campaign, TRIALS_AT_ONCE at a time."""
     bits = bucket_bits(sum(_rows_written(trial) for trial in campaign.trials))
-    every = campaign.trials
-    parts = [every[first : first + TRIALS_AT_ONCE] for first in range(0, len(every), TRIALS_AT_ONCE)]
-    found = [
-        _aggregate(spark, part, records.of([trial.name for trial in part]), bits, _telling(progress, part, every))
-        for part in parts
-    ]
+    found = []
+    for first in range(0, len(campaign.trials), TRIALS_AT_ONCE):
+        part = campaign.trials[first : first + TRIALS_AT_ONCE]
+        telling = _telling(progress, first + 1, len(part), len(campaign.trials))
+        found.append(_aggregate(spark, part, records.of([trial.name for trial in part]), bits, telling))
     return Aggregates(
         **{each.name: tuple(row for part in found for row in getattr(part, each.name)) for each in fields(Aggregates)}
     )
@@ -96,9 +95,8 @@ def _aggregate(
     )
 
 
-def _telling(progress: Progress, part: Sequence[Trial], every: Sequence[Trial]) -> Progress:
-    first = every.index(part[0]) + 1
-    which = f"trials {first} to {first + len(part) - 1} of {len(every)}"
+def _telling(progress: Progress, first: int, count: int, of: int) -> Progress:
+    which = f"trials {first} to {first + count - 1} of {of}"
     return lambda step: progress(f"{step}: {which}")
 
 

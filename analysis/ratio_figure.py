@@ -14,7 +14,7 @@ from analysis.formatting import words
 
 _ROW_INCHES, _AROUND_INCHES = 0.34, 0.95
 _HALF_ROW = 0.32
-LEAST_WIDTH = 0.9
+AXIS_FROM = 0.9
 
 
 def ratio_drawings(comparisons: Sequence[Comparison]) -> list[Drawing]:
@@ -23,9 +23,9 @@ def ratio_drawings(comparisons: Sequence[Comparison]) -> list[Drawing]:
     return [_draw(list(group)) for _, group in pairs]
 
 
-def wide_enough(low: float, high: float) -> tuple[float, float]:
+def axis_limits(low: float, high: float) -> tuple[float, float]:
     """The axis: as far as what was drawn, and at least a tenth to either side, so that no thousandth looks like a difference."""
-    return min(low, LEAST_WIDTH), max(high, 1 / LEAST_WIDTH)
+    return min(low, AXIS_FROM), max(high, 1 / AXIS_FROM)
 
 
 def _draw(found: Sequence[Comparison]) -> Drawing:
@@ -38,7 +38,7 @@ def _draw(found: Sequence[Comparison]) -> Drawing:
         for row, comparison in enumerate(found):
             _draw_row(axes, row, comparison)
         axes.set_xscale("log")
-        axes.set_xlim(wide_enough(*axes.get_xlim()))
+        axes.set_xlim(axis_limits(*axes.get_xlim()))
         plain_log_axis(axes.xaxis)
         axes.set_yticks(range(len(found)), [words(comparison.metric) for comparison in found])
         axes.set_ylim(len(found) - 0.5, -0.5)

@@ -73,9 +73,9 @@ class Workers:
 
         with self.crew:
             if load.workload.pacing == "search":
-                each = dataclasses.replace(hooks, all_received=NO_HOOKS.all_received)
+                of_a_run = dataclasses.replace(hooks, all_received=NO_HOOKS.all_received)
                 found = find_highest(
-                    load, lambda one: self.crew.run(one, each), discard, hooks.on_progress, count_before
+                    load, lambda one: self.crew.run(one, of_a_run), discard, hooks.on_progress, count_before
                 )
                 result, observations["search"] = found.load, found.to_json()
             else:

@@ -1,4 +1,4 @@
-"""Starts a system once before its first trial and ends it cleanly, so that all its trials start from class data. It measures nothing.
+"""Runs a system once before its first trial and ends it cleanly, so that all its trials start from class data. It measures nothing.
 
 What happens to fail here fails again, and is recorded, in the trials.
 """
@@ -26,7 +26,14 @@ PAYS_FROM_TRIALS = 6
 TOPIC = Topic("samebox-rehearsal", 1)
 # What it takes to have brokers load all that clients make them use.
 WORKLOAD = Workload(
-    name="rehearsal", rate_per_s=100, message_bytes=1024, producers=1, consumers=1, warmup_s=1, measure_s=2
+    name="rehearsal",
+    rate_per_s=100,
+    message_bytes=1024,
+    partitions=1,
+    producers=1,
+    consumers=1,
+    warmup_s=1,
+    measure_s=2,
 )
 # Writing an archive takes a process some seconds of computing, and all end at the same time.
 _END_S = 120.0
@@ -71,7 +78,9 @@ def rehearse(
         load = SYSTEMS[deployment.system].load_spec(
             WORKLOAD, deployment.endpoints(), (TOPIC.name,), seed=0, limits=limits_for(WORKLOAD)
         )
-        run_load(load, [host for host in hosts if host.record.role == "client"], pythons)
+        result = run_load(load, [host for host in hosts if host.record.role == "client"], pythons)
+        if result.abort is not None:
+            raise DeploymentError(f"its load ended early: {result.abort['reason']}")
         deployment.messages_stored()
         deployment.under_replicated()
     except DeploymentError as error:

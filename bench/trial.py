@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bench.around_load import NOTHING_COUNTED, NOTHING_FOUND, Before, count_stored, look_after, look_before, or_none
+from bench.around_load import AroundLoad, or_none
 from bench.campaign import Campaign, TrialSpec
 from bench.estimate import load_s
 from bench.generator import Generator, clear_records, generator_of
 from bench.host_watch import HostWatch
 from bench.load.collect import Collector, Fetch
 from bench.load.driver import LoadResult
-from bench.load.hooks import Hooks
 from bench.profile import Profile
 from bench.progress import Reporter, Step
 from bench.system_settings import profile_of
@@ -27,7 +24,6 @@ from bench.trial_attempt import TrialAttempt
 from bench.trial_log import TrialLog, failures_end, quietly
 from bench.workload import Workload
 from provisioning import daemons
-from provisioning.clocks import clock_bounds
 from provisioning.deployment import DURABILITY, Deployment, Plan, SoftwareStore, Topic
 from provisioning.host import Host, on_all
 from provisioning.inventory import Inventory
@@ -87,7 +83,8 @@ def run_trial(
     2. configure, start, topics: whole files from templates; wait until the cluster is complete, then until the topics are
     3. load: while clients connect, read back what the running processes say and note what differs from what was intended; then
        the trial's generator makes it (warm-up, measurement, draining); telemetry beside it
-    4. count: the system's own counters and replicas (unless the load was aborted), processes, clocks, boot ids
+    4. count: the system's own counters and replicas (begun in the drain's last second; not after an aborted load), processes,
+       clocks, boot ids
     5. stop: end the system, so that logs no longer change
     6. collect: telemetry and logs onto the operator's disk, records there or into the bucket
 
@@ -107,7 +104,6 @@ def run_trial(
         store=bench.store,
     )
     load: LoadResult | None = None
-    before = NOTHING_FOUND
     try:
         with failures_end(log):
             with log.step("reset"):
@@ -124,31 +120,11 @@ def run_trial(
                 deployment.start()
             with log.step("topics"):
                 deployment.create_topics()
-            with ThreadPoolExecutor(max_workers=1) as beside:
-
-                def look() -> Before:
-                    telemetry.start()
-                    log.sampled = True
-                    return look_before(deployment, intended, bench.hosts)
-
-                clocks = cache(lambda: clock_bounds(bench.hosts))
-                counting = cache(lambda: beside.submit(count_stored, deployment))
-
-                def before_start() -> None:
-                    looking.result()  # no question to the brokers goes on beside the load, and its telemetry has begun
-                    clocks()
-
-                def all_received() -> None:
-                    counting()
-
+            with AroundLoad(deployment, intended, telemetry, bench.hosts, log) as around:
                 with log.step("load"):
-                    looking = beside.submit(look)
-                    load = _load(generator, bench, deployment, log, before_start, all_received)
-                    before = looking.result()
+                    load = _load(generator, bench, deployment, log, around)
                 with log.step("count"):
-                    # After an abort the system isn't asked: one that has stopped answering would only let minutes pass.
-                    log.observations |= NOTHING_COUNTED if log.abort is not None else counting().result()
-                    log.observations |= look_after(deployment, before, clocks(), bench.hosts)
+                    around.look_after()
     finally:
         # also after Ctrl-C: a cluster left running would disturb whatever comes next
         with log.step("stop"):
@@ -158,7 +134,7 @@ def run_trial(
             quietly(log, lambda: daemons.kill_everything(bench.hosts))
     with log.step("collect"):
         rows = _collect(deployment, generator, telemetry, load, spec.trial, bench, attempt.folder, log)
-    return _document(spec, campaign, bench, deployment, log, load, before.settings, rows)
+    return _document(spec, campaign, bench, deployment, log, load, rows)
 
 
 def topic_names(workload: Workload) -> tuple[str, ...]:
@@ -181,19 +157,15 @@ def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:
     )
 
 
-def _load(
-    generator: Generator,
-    bench: Bench,
-    deployment: Deployment,
-    log: TrialLog,
-    before_start: Callable[[], None],
-    all_received: Callable[[], None],
-) -> LoadResult:
+def _load(generator: Generator, bench: Bench, deployment: Deployment, log: TrialLog, around: AroundLoad) -> LoadResult:
     endpoints = deployment.endpoints()
     on_all("clearing old records", bench.with_role("client"), clear_records)
     with HostWatch(bench.hosts, full_disk_bytes=bench.profile.full_disk_bytes) as watch:
-        hooks = Hooks(log.reporter.detail, watch.found, before_start, all_received)
-        result = generator.load(endpoints, hooks, stored=lambda: or_none(deployment.messages_stored))
+        result = generator.load(
+            endpoints, around.hooks(watch.found), stored=lambda: or_none(deployment.messages_stored)
+        )
+    # a broker that ended before the load is what kept clients from connecting, and the reason to give
+    around.looked()
     if result.abort is not None:
         log.end(**result.abort)
     return result
@@ -248,7 +220,6 @@ def _document(
     deployment: Deployment,
     log: TrialLog,
     load: LoadResult | None,
-    settings: Mapping[str, Any],
     rows: Mapping[str, int],
 ) -> dict[str, Any]:
     observations = dict(log.observations)
@@ -286,6 +257,6 @@ def _document(
         "phases": [dict(phase) for phase in load.phases] if load is not None else [],
         "rows": dict(rows),
         "records": {file.name: file.bytes for file in load.files} if load is not None else {},
-        "settings": dict(settings),
+        "settings": dict(log.settings),
         "observations": observations,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +21,9 @@ class TrialLog:
     reporter: Reporter
     on_step: Callable[[str], AbstractContextManager[None]]
     steps: list[dict[str, Any]] = field(default_factory=list)
+    settings: Mapping[str, Any] = field(
+        default_factory=lambda: {"intended": {}, "effective": {}, "drift": [], "client": {}}
+    )
     observations: dict[str, Any] = field(default_factory=dict)
     abort: dict[str, Any] | None = None
     configured: bool = False

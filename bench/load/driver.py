@@ -2,9 +2,10 @@
 
 1. start a worker process per producer and consumer, round robin over the client hosts, unless they are there from the run
    before; wait until each is ready
-2. give all of them one start instant (in the clients' own clock)
+2. call `before_start`; give all of them one start instant (in the clients' own clock)
 3. follow the progress; a live rule (bench.load.abort) may end the run early
-4. when the producers are done, wait until consumers have received all that was acknowledged, then stop them
+4. when the producers are done, wait until consumers have received all that was acknowledged, call `all_received`, wait to see
+   that nothing more comes, then stop them
 """
 
 from __future__ import annotations
@@ -39,14 +40,16 @@ RECORDS = "load"  # where runs keep their records, below a client host's root
 class Limits:
     """How long what may take.
 
-    `quiet_s`: how long nothing more must arrive before consumers, who report twice a second, count as drained.
+    `before_start_s`: what is done before the start while workers wait for it. `quiet_s`: how long nothing more must arrive before
+    consumers, who report twice a second, count as drained.
     """
 
     ready_s: float = 90.0
+    before_start_s: float = 300.0
     lead_s: float = 0.25
     nothing_acknowledged_s: float = 30.0
     silence_s: float = 30.0
-    quiet_s: float = 0.75
+    quiet_s: float = 1.25
     stalled_drain_s: float = 20.0
     ending_s: float = 30.0
     delivery_timeout_s: float = 60.0
@@ -55,12 +58,18 @@ class Limits:
 
 # What connecting to a partition may take: several times what it took on two busy cores.
 _CONNECT_PARTITION_S = 0.03
+# What telling one worker when to start may take; they are told one after the other.
+_TELL_WORKER_S = 0.001
 
 
 def limits_for(workload: Workload) -> Limits:
-    """The usual limits, with time to connect to so many partitions."""
+    """The usual limits, with time to connect to so many partitions and to tell so many workers."""
     more_s = _CONNECT_PARTITION_S * workload.topics * workload.partitions
-    return Limits(ready_s=Limits.ready_s + more_s, connect_timeout_s=Limits.connect_timeout_s + more_s)
+    return Limits(
+        ready_s=Limits.ready_s + more_s,
+        lead_s=Limits.lead_s + _TELL_WORKER_S * worker_count(workload),
+        connect_timeout_s=Limits.connect_timeout_s + more_s,
+    )
 
 
 @dataclass(frozen=True)
@@ -121,11 +130,11 @@ class Crew:
     """The workers of one or several loads on `hosts` (clients); `pythons` maps host name to the shell words that run Python there.
 
     Workers stay connected from one run to the next if that has the same workers. After the `with`, whatever was raised within
-    it (also KeyboardInterrupt), and after `close`, none is left behind. `client_module`: which client they load as they start,
-    where it is known before their job.
+    it (also KeyboardInterrupt), and after `close`, none is left behind. `client_module`: which client they load as they start;
+    None = it isn't known before their job.
     """
 
-    def __init__(self, hosts: Sequence[Host], pythons: Mapping[str, str], client_module: str = "") -> None:
+    def __init__(self, hosts: Sequence[Host], pythons: Mapping[str, str], client_module: str | None = None) -> None:
         if not hosts:
             raise InvalidInput(
                 "no client hosts to place workers on.", next_step="Give the testbed at least one client host."
@@ -201,7 +210,8 @@ class Crew:
 
     def _spawn(self, number: int) -> RemoteProcess:
         host = self._host(number)
-        return host.spawn(f"exec {self._pythons[host.name]} -m bench.load.worker {self._client_module}".rstrip())
+        worker = f"exec {self._pythons[host.name]} -m bench.load.worker"
+        return host.spawn(worker if self._client_module is None else f"{worker} {self._client_module}")
 
 
 def run_load(spec: LoadSpec, hosts: Sequence[Host], pythons: Mapping[str, str], hooks: Hooks = NO_HOOKS) -> LoadResult:

@@ -96,7 +96,7 @@ def _job(spec: LoadSpec, schedule: Schedule, run: int, topic: int, *, members: i
         compressible_share=workload.compressible_share,
         payload_pool=workload.payload_pool,
         drain_s=workload.drain_s,
-        start_timeout_s=limits.ready_s + limits.lead_s + 30,
+        start_timeout_s=limits.ready_s + limits.before_start_s + limits.lead_s + 30,
         probe_topic=None,
         output_dir="",
         first_partition=topic * workload.partitions,

@@ -35,6 +35,8 @@ class Run:
         abort = self._await_ready()
         if abort is None:
             self._hooks.before_start()
+            abort = self._gone_meanwhile()
+        if abort is None:
             self._offset_ns = max(worker.ready_offset_ns for worker in self._fleet.workers)
             self._start_ns = self._now_ns() + round(self._limits.lead_s * SECOND_NS)
             self._fleet.tell(self._fleet.workers, {"start_ns": self._start_ns})
@@ -71,6 +73,16 @@ class Run:
             ready = sum(worker.state == "ready" for worker in self._fleet.workers)
             self._hooks.on_progress(f"{ready} of {len(self._fleet.workers)} workers ready")
         return None
+
+    def _gone_meanwhile(self) -> Abort | None:
+        """Whether a worker has given up waiting for the start, or has ended."""
+        while self._fleet.next(0) is not None:
+            pass
+        gone = [worker for worker in self._fleet.workers if worker.state != "ready"]
+        if not gone:
+            return None
+        reason = f"{gone[0].job.worker} did not wait for its start, which took too long to prepare"
+        return self._worker_abort() or Abort("worker-died", "validity", reason, gone[0].host.name)
 
     def _worker_abort(self) -> Abort | None:
         return next((abort for worker in self._fleet.workers if (abort := of_worker(worker)) is not None), None)

@@ -69,7 +69,8 @@ class NativeTools:
     limits: Limits = field(default_factory=Limits)
 
     def prepare(self) -> None:
-        """See Generator. A tool starts with its load."""
+        """See Generator. A tool starts with its load; what an earlier one printed is removed, so that it is never taken for its own."""
+        on_all("clearing old output", self.hosts, _clear)
 
     def close(self) -> None:
         """See Generator. `load` ends what it starts."""
@@ -82,7 +83,6 @@ class NativeTools:
         3. read what they printed
         """
         del stored
-        on_all("clearing old output", self.hosts, _clear)
         timeout_s = self.workload.drain_s + self.limits.lead_s + self.limits.beyond_s
         load = load_of(self.workload, endpoints, self.topic, consumer_timeout_s=timeout_s)
         hooks.before_start()

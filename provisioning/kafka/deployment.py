@@ -217,7 +217,9 @@ class KafkaDeployment:
         software, record = self._software_of(node), self._planned().record_class_data
         arguments = ("format", "-t", CLUSTER_ID, "-c", node.config_path)
         tool = shell(layout.tool_argv(node, software, layout.FORMAT_TOOL, *arguments, record_class_data=record))
-        command = format_command(node.log_dirs, node.config_path, f"{software}/formatted", tool, anew=record)
+        command = format_command(
+            node.log_dirs, node.config_path, f"{software}/formatted/{CLUSTER_ID}", tool, anew=record
+        )
         node.host.run(command, timeout_s=FORMAT_TIMEOUT_S)
 
     def _tool(self, tool: str, *arguments: str, controller: layout.Node | None = None) -> str:

@@ -10,7 +10,7 @@ from analysis.certainty.interval import Interval
 from analysis.certainty.noise_band import NoiseBand
 from analysis.certainty.verdict import NOT_SHOWN, TOO_FEW, Certainty
 from analysis.comparison import BlockRatio, Comparison
-from analysis.ratio_figure import ratio_drawings, wide_enough
+from analysis.ratio_figure import axis_limits, ratio_drawings
 
 FEW = Certainty(None, None, TOO_FEW, "", None, None)
 SURE = Certainty(Interval(0.8, 1.6, 0.969), NoiseBand(0.9, 1.1, 0.969, 6), NOT_SHOWN, "", 0.03, 0.3)
@@ -49,6 +49,11 @@ def test_other_pairs_and_cells_have_their_own() -> None:
 
 def test_small_ratios_look_small() -> None:
     """An axis that ends where the values do would show a thousandth as it shows a half."""
-    assert wide_enough(0.9992, 1.0) == pytest.approx((0.9, 1.111), abs=1e-3)
-    assert wide_enough(0.5, 1.0) == pytest.approx((0.5, 1.111), abs=1e-3)
-    assert wide_enough(1.0, 3.0) == (0.9, 3.0)
+    assert axis_limits(0.9992, 1.0) == pytest.approx((0.9, 1.111), abs=1e-3)
+    assert axis_limits(0.5, 1.0) == pytest.approx((0.5, 1.111), abs=1e-3)
+    assert axis_limits(1.0, 3.0) == (0.9, 3.0)
+    found = dataclasses.replace(
+        comparison("throughput_achieved", FEW), ratios=(BlockRatio(1, 1.9999, 2.0), BlockRatio(2, 2.0, 2.0))
+    )
+    (drawing,) = ratio_drawings([found])
+    assert ">0.92<" in drawing.svg  # which is far from all that was measured

@@ -85,6 +85,7 @@ def tools(client: FolderHost, tool: NativeTool, workload: Workload = WORKLOAD, *
 
 def run(generator: NativeTools, watch: Callable[[], Abort | None] = lambda: None) -> Any:
     """One load, to its end."""
+    generator.prepare()
     return generator.load(ENDPOINTS, Hooks(watch=watch), stored=lambda: None)
 
 
@@ -108,6 +109,21 @@ def test_a_load_is_a_consumer_and_a_producer(client: FolderHost, java: Any, tmp_
     assert (tmp_path / producer["output"]).read_text() == KAFKA_PRODUCED
     assert (tmp_path / consumer["output"]).read_text() == KAFKA_CONSUMED
     assert daemons.states(client) == {}
+
+
+def test_what_must_be_over_first_is_before_the_first_tool(client: FolderHost, java: Any, tmp_path: Path) -> None:
+    """And from the moment a trial begins, nothing that an earlier one's tools printed can be taken for its own."""
+    java({f"{KAFKA}ProducerPerformance": SAYS.format(text=KAFKA_PRODUCED), f"{KAFKA}ConsumerPerformance": SAYS.format(text=KAFKA_CONSUMED)})  # fmt: skip  # noqa: E501
+    generator = tools(client, ProducerPerformance())
+    seen: list[object] = []
+    generator.prepare()
+    generator.load(ENDPOINTS, Hooks(before_start=lambda: seen.append(daemons.states(client))), stored=lambda: None)
+    assert seen == [{}]
+    generator.collect_logs(tmp_path / "first")
+    generator.prepare()
+    generator.collect_logs(tmp_path / "second")
+    printed = [[each for each in (tmp_path / name).rglob("*") if each.is_file()] for name in ("first", "second")]
+    assert [len(files) for files in printed] == [2, 0]
 
 
 def test_a_consumer_that_reads_on_is_told_to_end(client: FolderHost, java: Any) -> None:

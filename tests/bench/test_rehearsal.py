@@ -5,18 +5,29 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bench import rehearsal
 from bench.campaign import TrialSpec, load_campaign, order_of
+from bench.load.driver import LoadSpec
 from bench.progress import PlainReporter
 from provisioning.deployment import DURABILITY, Endpoints, Plan, Topic
 from provisioning.errors import DeploymentError, HostUnreachable
+from provisioning.host import ScriptedHost
+from provisioning.inventory import HostRecord, Role, SshAddress
 
 SMOKE = Path(__file__).resolve().parents[2] / "campaigns" / "smoke.toml"
 PLAN = Plan(DURABILITY["2"], (Topic("samebox", 100),), {}, {})
+ROLES: tuple[tuple[str, Role], ...] = (("broker-1", "broker"), ("client-1", "client"))
+HOSTS = [
+    ScriptedHost(
+        HostRecord(name, role, SshAddress("127.0.0.1", 22, "nobody", ""), "127.0.0.1", "/srv", (), "i", "t", 1)
+    )
+    for name, role in ROLES
+]
 KILLED: dict[str, tuple[str, ...]] = {"broker-1": ("broker",)}
 ENDED: dict[str, tuple[str, ...]] = {"broker-1": ()}
 
@@ -77,7 +88,14 @@ def verbs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return ENDED
 
     monkeypatch.setattr("bench.rehearsal.daemons.stop_everything", stop)
-    monkeypatch.setattr("bench.rehearsal.run_load", lambda *_args: happened.append("load"))
+
+    def load(spec: LoadSpec, clients: Sequence[Any], pythons: Any) -> SimpleNamespace:
+        assert (spec.topics, spec.workload.partitions) == ((rehearsal.TOPIC.name,), rehearsal.TOPIC.partitions)
+        assert ([host.name for host in clients], pythons) == (["client-1"], {"client-1": "python3"})
+        happened.append("load")
+        return SimpleNamespace(abort=None)
+
+    monkeypatch.setattr("bench.rehearsal.run_load", load)
     monkeypatch.setattr("bench.rehearsal.reset", lambda *_args, **_options: happened.append("reset"))
     return happened
 
@@ -87,7 +105,8 @@ def rehearse(deployment: Played) -> list[str]:
     lines: list[str] = []
     reporter = PlainReporter(lines.append)
     reporter.plan([rehearsal.step_of("kafka")])
-    rehearsal.rehearse(deployment, PLAN, (), {}, reporter)  # type: ignore[arg-type]
+    pythons = {"client-1": "python3"}
+    rehearsal.rehearse(deployment, PLAN, HOSTS, pythons, reporter)  # type: ignore[arg-type]
     return lines
 
 
@@ -118,6 +137,15 @@ def test_a_system_that_fails_is_left_to_its_trials(verbs: list[str]) -> None:
     lines = rehearse(Played(verbs, fails=DeploymentError("the broker died")))
     assert verbs == ["install", "reset", "start", "stop"]
     assert any("kafka did not get through its rehearsal" in line and "the broker died" in line for line in lines)
+
+
+def test_a_load_that_ends_early_is_left_to_its_trials(verbs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that has stopped answering isn't asked for its counters."""
+    hung = SimpleNamespace(abort={"reason": "nothing was acknowledged"})
+    monkeypatch.setattr("bench.rehearsal.run_load", lambda *_args: hung)
+    lines = rehearse(Played(verbs))
+    assert verbs == ["install", "reset", "start", "topics", "settings", "stop"]
+    assert any("did not get through" in line and "nothing was acknowledged" in line for line in lines)
 
 
 def test_a_lost_host_ends_the_campaign(verbs: list[str]) -> None:

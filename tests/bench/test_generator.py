@@ -1,0 +1,59 @@
+"""What a trial's generator hands on to the load below it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.campaign import load_campaign, order_of
+from bench.generator import Workers
+from bench.load.driver import LoadResult, LoadSpec
+from bench.load.hooks import Hooks
+from bench.workload import Workload
+from provisioning.deployment import Endpoints
+
+SMOKE = Path(__file__).resolve().parents[2] / "campaigns" / "smoke.toml"
+ABORT = {"rule": "nothing-acknowledged", "axis": "outcome", "reason": "hung", "host": None}
+STEADY = Workload(name="steady", rate_per_s=500, message_bytes=100, measure_s=1)
+SEARCH = Workload(name="most", rate_per_s=500, message_bytes=100, measure_s=1, pacing="search", search_steps=2)
+
+
+class Crew:
+    """Keeps the hooks of a run, which ends at once."""
+
+    def __init__(self) -> None:
+        self.hooks: list[Hooks] = []
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        return None
+
+    def run(self, _spec: LoadSpec, hooks: Hooks) -> LoadResult:
+        self.hooks.append(hooks)
+        return LoadResult(
+            directory="load/1", phases=(), workers=(), files=(), samples=(), caught_up=None, unread=0,
+            first_acknowledgement_ms=None, abort=ABORT,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(("workload", "told"), [(STEADY, True), (SEARCH, False)])
+def test_only_a_run_that_is_known_to_be_the_last_says_that_it_received_everything(
+    workload: Workload, told: bool
+) -> None:
+    """A search doesn't know: what is asked of brokers after one run would go on beside the next."""
+    crew, seen = Crew(), list[str]()
+    spec = dataclasses.replace(order_of(load_campaign(SMOKE))[0], workload=workload)
+    given: Any = crew
+    workers = Workers(spec, ("samebox",), "samebox-probe", 1, [], given)
+    hooks = Hooks(before_start=lambda: seen.append("before"), all_received=lambda: seen.append("received"))
+    result = workers.load(Endpoints("127.0.0.1:1", {}), hooks, stored=lambda: 0)
+    assert result.abort == ABORT
+    [each] = crew.hooks
+    each.before_start()
+    each.all_received()
+    assert seen == (["before", "received"] if told else ["before"])
