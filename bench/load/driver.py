@@ -49,7 +49,7 @@ class Limits:
     lead_s: float = 0.25
     nothing_acknowledged_s: float = 30.0
     silence_s: float = 30.0
-    quiet_s: float = 1.25
+    quiet_s: float = 1.0
     stalled_drain_s: float = 20.0
     ending_s: float = 30.0
     delivery_timeout_s: float = 60.0
