@@ -71,12 +71,21 @@ class Workers:
         def count_before() -> None:
             observations["messages_stored_before"] = stored()
 
+        step = ""
+
+        def begin(text: str) -> None:
+            nonlocal step
+            step = text
+            hooks.on_progress(text)
+
         with self.crew:
             if load.workload.pacing == "search":
-                of_a_run = dataclasses.replace(hooks, all_received=NO_HOOKS.all_received)
-                found = find_highest(
-                    load, lambda one: self.crew.run(one, of_a_run), discard, hooks.on_progress, count_before
+                of_a_run = dataclasses.replace(
+                    hooks,
+                    on_progress=lambda text: hooks.on_progress(f"{step}: {text}"),
+                    all_received=NO_HOOKS.all_received,
                 )
+                found = find_highest(load, lambda one: self.crew.run(one, of_a_run), discard, begin, count_before)
                 result, observations["search"] = found.load, found.to_json()
             else:
                 result = self.crew.run(load, hooks)

@@ -57,3 +57,18 @@ def test_only_a_run_that_is_known_to_be_the_last_says_that_it_received_everythin
     each.before_start()
     each.all_received()
     assert seen == (["before", "received"] if told else ["before"])
+
+
+def test_the_progress_of_a_search_says_which_run_it_is() -> None:
+    """Not only for the moment in which that begins."""
+    crew, said = Crew(), list[str]()
+    spec = dataclasses.replace(order_of(load_campaign(SMOKE))[0], workload=SEARCH)
+    given: Any = crew
+    hooks = Hooks(on_progress=said.append)
+    Workers(spec, ("samebox",), "samebox-probe", 1, [], given).load(
+        Endpoints("127.0.0.1:1", {}), hooks, stored=lambda: 0
+    )
+    crew.hooks[0].on_progress("7 sent")
+    begun, of_the_run = said
+    assert begun.startswith("search: ")
+    assert of_the_run == f"{begun}: 7 sent"
