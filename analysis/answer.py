@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from statistics import median
 from typing import Any
 
 from analysis.campaign import Campaign
@@ -13,10 +12,11 @@ from analysis.certainty.correction import reach_of
 from analysis.certainty.interval import FEWEST_BLOCKS, TOO_FEW_BLOCKS
 from analysis.certainty.noise_band import why_no_band
 from analysis.certainty.verdict import SHOWN
-from analysis.comparison import RATE, Cell, Comparison, ContestantOutcome, Exclusion
+from analysis.comparison import RATE, BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion
 from analysis.evidence import Evidence
-from analysis.formatting import interval, number, quantity, ratio, size, words
+from analysis.formatting import bounded, bounded_number, bounded_quantity, interval, number, ratios, size, words
 from analysis.latencies import RESPONSE
+from analysis.percentiles import Percentile
 
 _SPOKEN = ("response_latency_p99", "response_latency_p50", RATE, "drain_rate")
 _CELLS_SPOKEN = 3  # of more, each one's ratio would fill the first screen
@@ -105,13 +105,22 @@ def _value_sentences(trials: Sequence[Evidence]) -> list[str]:
     for cell, contestant in cells[:_CELLS_SPOKEN]:
         own = [each for each in trials if (each.trial.cell, each.trial.contestant) == (cell, contestant)]
         said = [
-            f"{name} {' and '.join(f'{number(value_ns / 1e6)} ms' for value_ns in values)}"
+            f"{name} {' and '.join(values)}"
             for name, quantile in (("p50", 500_000), ("p99", 990_000))
-            if (values := [p.value_ns for each in own if (p := each.percentile(RESPONSE, quantile)) and p.value_ns])
+            if (values := [text for each in own if (text := _told(each.percentile(RESPONSE, quantile)))])
         ]
         if said:
             found.append(f"{_where(cell)}: {contestant}'s response latency was {', '.join(said)}.")
     return found
+
+
+def _told(found: Percentile | None) -> str | None:
+    """A percentile in milliseconds; None if it isn't shown."""
+    if found is None:
+        return None
+    if found.value_ns is not None:
+        return f"{number(found.value_ns / 1e6)} ms"
+    return None if found.more_than_ns is None else f"more than {number(found.more_than_ns / 1e6)} ms"
 
 
 def _where(cell: Cell) -> str:
@@ -135,10 +144,11 @@ def _ratio_sentences(comparisons: Sequence[Comparison]) -> list[str]:
 
 def _sentence_of_cells(found: Sequence[Comparison]) -> str:
     one, medians = found[0], [each.median for each in found]
-    larger, smaller = sum(each > 1 for each in medians), sum(each < 1 for each in medians)
+    larger, smaller = sum(each.low > 1 for each in medians), sum(each.high < 1 for each in medians)
     shown = sum(each.certainty.verdict == SHOWN for each in found)
+    low, high = min(each.low for each in medians), max(each.high for each in medians)
     return (
-        f"{one.first}'s {words(one.metric)} was {ratio(min(medians))} to {ratio(max(medians))} that of {one.second} over "
+        f"{one.first}'s {words(one.metric)} was {ratios(low, high)} that of {one.second} over "
         f"{len(found)} cells (workload and durability level): "
         f"larger in {larger}, smaller in {smaller}; a difference is shown in {shown or 'none'}."
     )
@@ -147,16 +157,29 @@ def _sentence_of_cells(found: Sequence[Comparison]) -> str:
 def _ratio_sentence(found: Comparison) -> str:
     """A ratio with its interval, or that no difference is shown, or, without an interval, the values."""
     where, metric, limits = _where(found.cell), words(found.metric), found.certainty.interval
-    first, second = (median(getattr(entry, place) for entry in found.ratios) for place in ("first", "second"))
-    was = f"was {ratio(found.median)} that of {found.second}, {number(first)} against {quantity(second, found.unit)}"
+    was = f"was {bounded(found.median.to_json())} that of {found.second}"
     if limits is None:
-        values = ", ".join(ratio(entry.ratio) for entry in found.ratios)
-        certain = f"medians of {found.blocks} blocks: {values}" if found.blocks > 1 else "one block"
-        return f"{where}: {found.first}'s {metric} {was} ({certain})."
-    certain = f"medians of {found.blocks} blocks; {interval(limits.low, limits.high, limits.attained)}"
+        return f"{where}: {found.first}'s {metric} {was} ({_block_by_block(found)})."
+    counted = f"median of {found.blocks} blocks"
+    if found.typical is not None:
+        counted += f", as in block {found.typical.block}: {_pair(found.typical, found.unit)}"
+    certain = f"{counted}; {interval(limits.low, limits.high, limits.attained)}"
     if found.certainty.verdict == SHOWN:
         return f"{where}: {found.first}'s {metric} {was} ({certain})."
     return f"{where}: no difference shown in {metric}. {found.first}'s {was} ({certain}); {found.certainty.why}."
+
+
+def _block_by_block(found: Comparison) -> str:
+    """The values of each of a few blocks: medians of either system's own needn't have the ratio that is told."""
+    if found.blocks == 1:
+        return f"one block: {_pair(found.ratios[0], found.unit)}"
+    each = (f"{bounded(entry.ratio.to_json())}, {_pair(entry, found.unit)}" for entry in found.ratios)
+    return f"median of {found.blocks} blocks: {'; '.join(each)}"
+
+
+def _pair(entry: BlockRatio, unit: str) -> str:
+    """Both values of a block."""
+    return f"{bounded_number(entry.first.to_json())} against {bounded_quantity(entry.second.to_json(), unit)}"
 
 
 def _certainty(comparisons: Sequence[Comparison]) -> str:
@@ -196,7 +219,7 @@ def _size_warnings(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _silence_warnings(trials: Sequence[Evidence]) -> list[str]:
-    """What was never acknowledged has no latency, so a contestant that fails to answer looks faster than it was."""
+    """What was never acknowledged is in every percentile as later than everything: how much that was, the reader must know."""
     found = []
     for contestant in dict.fromkeys(each.trial.contestant for each in trials):
         counts = [each.counts for each in trials if each.trial.contestant == contestant]
@@ -204,8 +227,8 @@ def _silence_warnings(trials: Sequence[Evidence]) -> list[str]:
         silent = scheduled - sum(each.acknowledged_in_measure for each in counts)
         if silent:
             found.append(
-                f"{contestant}'s latencies are only those of what got through: {silent:,} of {scheduled:,} messages that were to be "
-                f"measured ({silent / scheduled:.2%}) were never acknowledged, and are in none."
+                f"{silent:,} of {scheduled:,} messages that were to be measured ({silent / scheduled:.2%}) were never acknowledged by "
+                f"{contestant}. They count as later than all others: of a percentile that falls among them only a lower bound is known."
             )
     return found
 

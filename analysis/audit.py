@@ -17,6 +17,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from analysis.latencies import in_measure_phase
+
 SEQUENCE_BITS = 12  # messages per bucket: 4,096
 MOST_SEQUENCE_BITS = 21
 MOST_BUCKETS = 200_000  # that the driver is to hold, of both sides together
@@ -44,6 +46,7 @@ class Delivery:
     duplicates: int
     unacknowledged_received: int
     examples: tuple[str, ...]
+    repeats_of_measure: int = 0  # of the duplicates, those of messages intended in the measure phase
 
 
 def bucket_bits(rows: int) -> int:
@@ -78,9 +81,11 @@ def acknowledged_fingerprints(produced: DataFrame, bits: int = SEQUENCE_BITS) ->
 def received_fingerprints(consumed: DataFrame, bits: int = SEQUENCE_BITS) -> DataFrame:
     """Per trial, subscription, producer and sequence bucket: receipts and their fingerprint."""
     in_window = (F.col("received_ns") >= F.col("measure_start_ns")) & (F.col("received_ns") < F.col("measure_end_ns"))
+    of_measure = in_measure_phase()
     return consumed.groupBy("trial", "subscription", "producer", sequence_bucket(bits)).agg(
         F.count("*").alias("received"),
         F.count_if(in_window).alias("received_in_window"),
+        F.count_if(of_measure).alias("received_of_measure"),
         F.sum(_hash()).alias("fingerprint"),
     )
 
@@ -94,21 +99,27 @@ def message_differences(
     few = F.broadcast(buckets)
     acked = produced.where(F.col("acked_ns").isNotNull()).select("trial", "producer", "sequence", sequence_bucket(bits))
     expected = acked.join(few, on=of_producer, how="inner").groupBy(*message).agg(F.lit(1).alias("expected"))
-    receipts = consumed.select("trial", "subscription", "producer", "sequence", sequence_bucket(bits))
+    receipts = consumed.select(
+        *("trial", "subscription", "producer", "sequence"), sequence_bucket(bits), in_measure_phase().alias("measured")
+    )
     arrived = (
-        receipts.join(few, on=of_subscription, how="left_semi").groupBy(*message).agg(F.count("*").alias("receipts"))
+        receipts.join(few, on=of_subscription, how="left_semi")
+        .groupBy(*message)
+        .agg(F.count("*").alias("receipts"), F.bool_or("measured").alias("measured"))
     )
     compared = expected.join(arrived, on=message, how="full_outer")
     is_lost, is_surplus = F.col("receipts").isNull(), F.col("expected").isNull()
+    repeats = F.col("receipts") - F.lit(1)
     # by bucket first: a system that lost everything has more lost messages than one task can hold
     of_bucket = compared.groupBy(*of_subscription).agg(
         F.count_if(is_lost).alias("lost"),
-        F.coalesce(F.sum(F.col("receipts") - F.lit(1)), F.lit(0)).alias("duplicates"),
+        F.coalesce(F.sum(repeats), F.lit(0)).alias("duplicates"),
+        F.coalesce(F.sum(F.when(F.col("measured"), repeats)), F.lit(0)).alias("repeats_of_measure"),
         F.count_if(is_surplus).alias("unacknowledged_received"),
         _first(F.collect_list(F.when(is_lost, F.struct("producer", "sequence")))).alias("examples"),
     )
     return of_bucket.groupBy("trial", "subscription").agg(
-        *(F.sum(name).alias(name) for name in ("lost", "duplicates", "unacknowledged_received")),
+        *(F.sum(name).alias(name) for name in ("lost", "duplicates", "unacknowledged_received", "repeats_of_measure")),
         _first(F.flatten(F.collect_list("examples"))).alias("examples"),
     )
 
@@ -178,7 +189,7 @@ def _delivery(trial: str, subscription: str, acknowledged: int, received: int, r
     examples = tuple(f"{lost['producer']}/{lost['sequence']}" for lost in row["examples"])
     return Delivery(
         trial, subscription, acknowledged, received,
-        row["lost"], row["duplicates"], row["unacknowledged_received"], examples,
+        row["lost"], row["duplicates"], row["unacknowledged_received"], examples, row["repeats_of_measure"],
     )  # fmt: skip
 
 

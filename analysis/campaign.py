@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from analysis.schema import DRAIN, MEASURE, require_known_schema
 from analysis.storage import Storage
@@ -12,6 +12,9 @@ from analysis.storage import Storage
 NANOSECONDS = 1_000_000_000
 OPEN_LOOP = "open-loop"  # a rate that is fixed beforehand
 AA, AB = "A/A", "A/B"  # blocks of one system against itself, and of two
+
+
+Side = Literal["producers", "consumers"]
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,14 @@ class Trial:
             if phase["name"] == name:
                 return int(phase["start_ns"]), int(phase["end_ns"])
         return None
+
+    def watched_until_ns(self, who: Side) -> int:
+        """Until when producers (consumers) took notice of what came; if not recorded, the end of the schedule or the load."""
+        recorded = self.document["observations"].get("watched_until_ns")
+        if recorded:
+            return int(recorded[who])
+        ends_ns = [int(step["ended_ns"]) for step in self.document["steps"] if step["name"] == "load"]
+        return min([max(int(phase["end_ns"]) for phase in self.document["phases"]), *ends_ns])
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import median
 
+from analysis.bounded import Bounded, median_of, range_of
 from analysis.certainty.verdict import Certainty, Ratios, certainties
 from analysis.checks import EXCLUDED, INVALID, NOT_MET, OUTCOME, UNKNOWN, Check, validity_of
 from analysis.evidence import Evidence
@@ -40,12 +40,12 @@ class BlockRatio:
     """One metric of two contestants in one block, and first / second."""
 
     block: int
-    first: float
-    second: float
+    first: Bounded
+    second: Bounded
 
     @property
-    def ratio(self) -> float:
-        return self.first / self.second
+    def ratio(self) -> Bounded:
+        return self.first.over(self.second)
 
 
 @dataclass(frozen=True)
@@ -75,16 +75,19 @@ class Comparison(Pairing):
         return len(self.ratios)
 
     @property
-    def median(self) -> float:
-        return median(entry.ratio for entry in self.ratios)
+    def median(self) -> Bounded:
+        return median_of(entry.ratio for entry in self.ratios)
 
     @property
-    def lowest(self) -> float:
-        return min(entry.ratio for entry in self.ratios)
+    def range(self) -> Bounded:
+        """From the smallest to the largest ratio of a block."""
+        return range_of(entry.ratio for entry in self.ratios)
 
     @property
-    def highest(self) -> float:
-        return max(entry.ratio for entry in self.ratios)
+    def typical(self) -> BlockRatio | None:
+        """A block whose own ratio is the median; of an even number of blocks there need be none."""
+        middle = self.median.value
+        return next((entry for entry in self.ratios if middle is not None and entry.ratio.value == middle), None)
 
 
 @dataclass(frozen=True)
@@ -173,8 +176,8 @@ def _ratios(
 ) -> Iterator[BlockRatio]:
     for block, one, other in pairs:
         first, second = values.get((one, metric)), values.get((other, metric))
-        if first and second and first.value > 0 and second.value > 0:
-            yield BlockRatio(block, first.value, second.value)
+        if first and second and min(first.known.high, second.known.high) > 0:
+            yield BlockRatio(block, first.known, second.known)
 
 
 def _headline_order(name: str) -> tuple[int, str]:

@@ -104,8 +104,9 @@ def _figures(values: Mapping[str, Measurement], printed: Mapping[str, Any], *, s
         ours, tools = values.get(metric), printed.get(key)
         is_latency = metric.startswith(_LATENCY)
         unit = "ms" if is_latency else "msg/s"
-        if ours is None or tools is None or not sound or ours.value <= 0:
-            yield Figure(metric, unit, ours.value if ours else None, tools, None, within_resolution=False)
+        value = ours.value if ours else None
+        if value is None or tools is None or not sound or value <= 0:
+            yield Figure(metric, unit, value, tools, None, within_resolution=False)
             continue
-        within = is_latency and abs(tools - ours.value) < printed["resolution_ms"]
-        yield Figure(metric, unit, ours.value, tools, tools / ours.value - 1, within_resolution=within)
+        within = is_latency and abs(tools - value) < printed["resolution_ms"]
+        yield Figure(metric, unit, value, tools, tools / value - 1, within_resolution=within)

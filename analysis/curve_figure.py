@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.campaign import Trial
@@ -59,6 +60,7 @@ def _draw(
                     marker=MARKERS[order % len(MARKERS)],
                     label=_label(trial, subscription, trial.name in excluded),
                 )
+                _mark_unanswered(axes, evidence, metric, subscription, points[-1], color=colours[trial.contestant])
                 highest_ppm = max(highest_ppm, points[-1][0])
                 named = (trial.name, trial.contestant, trial.block, subscription)
                 rows += [(*named, quantile_name(ppm), value) for ppm, value in points]
@@ -73,9 +75,24 @@ def _draw(
         if rows:
             axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
         svg = svg_of(figure, f"{title} by percentile, {workload}, level {level}") if rows else ""
-    note = f"{meaning[:1].upper()}{meaning[1:]}. Measure phase; a curve ends where fewer than ten messages lie beyond."
+    note = (
+        f"{meaning[:1].upper()}{meaning[1:]}. Measure phase; a curve ends where fewer than ten messages lie beyond, or with a triangle "
+        "where the rest were never answered."
+    )
     heading = f"{title}: workload {workload}, durability level {level}"
     return Drawing(name, heading, note, svg, ("trial", "contestant", "block", "subscription", "percentile", "ms"), rows)
+
+
+def _mark_unanswered(
+    axes: Axes, evidence: Evidence, metric: str, subscription: str, last: tuple[int, float], *, color: str
+) -> None:
+    """A triangle at the end of a curve that has no value further on, because those messages were never answered."""
+    if any(
+        found.metric == metric and found.more_than_ns is not None and subscription in ("", found.subscription)
+        for found in evidence.percentiles
+    ):
+        ppm, value = last
+        axes.plot([MILLION / (MILLION - ppm)], [value], "^", markersize=8, color=color)
 
 
 def _label(trial: Trial, subscription: str, is_excluded: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -47,9 +48,36 @@ def ratio(value: float) -> str:
     return f"{value:.2f}×" if 0.1 <= value < 10 else f"{number(value)}×"
 
 
-def interval(low: float, high: float, attained: float) -> str:
+def within(low: float, high: float | None, shown: Callable[[float], str]) -> str:
+    """Bounds in words; an upper bound that is infinite or None is none, and neither is a lower one of 0."""
+    if high is None or math.isinf(high):
+        return f"more than {shown(low)}" if low > 0 else "anything"
+    return f"{shown(low)} to {shown(high)}" if low > 0 else f"less than {shown(high)}"
+
+
+def ratios(low: float, high: float | None) -> str:
+    """Bounds of a ratio."""
+    return within(low, high, ratio)
+
+
+def bounded(found: Mapping[str, Any], shown: Callable[[float], str] = ratio) -> str:
+    """What is known of a value, as report.json has it (value, low, high): the value where there is one, else its bounds."""
+    return within(found["low"], found["high"], shown) if found["value"] is None else shown(found["value"])
+
+
+def bounded_quantity(found: Mapping[str, Any], unit: str) -> str:
+    """The same, with a unit."""
+    return bounded(found, lambda value: quantity(value, unit))
+
+
+def bounded_number(found: Mapping[str, Any]) -> str:
+    """The same, a bare number."""
+    return bounded(found, number)
+
+
+def interval(low: float, high: float | None, attained: float) -> str:
     """An interval of a ratio with the level that it attains."""
-    return f"{100 * attained:.1f} % interval {ratio(low)} to {ratio(high)}"
+    return f"{100 * attained:.1f} % interval {ratios(low, high)}"
 
 
 def p_value(value: float | None) -> str:

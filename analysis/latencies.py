@@ -27,7 +27,10 @@ def second_of(time_ns: Column) -> Column:
 
 @dataclass(frozen=True)
 class Series:
-    """One metric of one trial. `samples`: subscription (only where a sample belongs to one), measured, second, value_ns."""
+    """One metric of one trial. `samples`: subscription (only where a sample belongs to one), measured, second, value_ns.
+
+    `value_ns` is null of a message that was never acknowledged (or, of the send delay, never sent).
+    """
 
     trial: str
     metric: str
@@ -50,7 +53,7 @@ class Series:
 
 
 def produced_latencies(produced: DataFrame) -> dict[str, DataFrame]:
-    """Response latency, publish latency and send delay of every message that has them, by metric.
+    """Response latency, publish latency and send delay of every message, by metric.
 
     A message acknowledged before its send call returned has a publish latency of 0, never less (docs/records.md).
     """
@@ -109,4 +112,4 @@ def _samples(rows: DataFrame, value_ns: Column, *keys: str) -> DataFrame:
         in_measure_phase().alias("measured"),
         second_of(F.col("intended_ns")).alias("second"),
         value_ns.alias("value_ns"),
-    ).where(F.col("value_ns").isNotNull())
+    )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from analysis.bounded import Bounded, exactly
+from analysis.catch_up import CatchUp
 from analysis.evidence import Evidence
 from analysis.latencies import END_TO_END
 from analysis.percentiles import TABLE_QUANTILES, Percentile, quantile_name
+from analysis.schema import DRAIN
 
 UNITS: Mapping[str, str] = {
     "response_latency": "ms",
@@ -41,13 +45,26 @@ _NS_PER_S = 1e9
 
 @dataclass(frozen=True)
 class Measurement:
-    """One value of one trial. `samples`: how many messages (or workers, machines) it was computed from."""
+    """One value of one trial. `samples`: how many messages (or workers, machines) it was computed from.
+
+    `bounds`: where the value isn't known exactly, what it lies between; `value` is None where no more than that is known.
+    """
 
     trial: str
     metric: str
     unit: str
-    value: float
+    value: float | None
     samples: int
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def known(self) -> Bounded:
+        """The value, with its bounds. Raises ValueError if there is neither."""
+        if self.bounds is not None:
+            return Bounded(self.value, *self.bounds)
+        if self.value is None:
+            raise ValueError(f"{self.metric} of {self.trial} has neither a value nor bounds")
+        return exactly(self.value)
 
 
 def measurements(evidence: Evidence) -> list[Measurement]:
@@ -68,28 +85,32 @@ def is_withheld(evidence: Evidence, percentile: Percentile) -> bool:
 def _percentiles(evidence: Evidence) -> Iterator[Measurement]:
     several = len({found.subscription for found in evidence.percentiles if found.metric == END_TO_END}) > 1
     for found in evidence.percentiles:
-        if found.quantile_ppm not in TABLE_QUANTILES or found.value_ns is None or is_withheld(evidence, found):
+        if found.quantile_ppm not in TABLE_QUANTILES or is_withheld(evidence, found):
             continue
         of_subscription = f"[{found.subscription}]" if several and found.subscription else ""
         name = f"{found.metric}_{quantile_name(found.quantile_ppm)}{of_subscription}"
-        yield Measurement(evidence.trial.name, name, UNITS[found.metric], found.value_ns / _NS_PER_MS, found.samples)
+        measured = Measurement(evidence.trial.name, name, UNITS[found.metric], None, found.samples)
+        if found.value_ns is not None:
+            yield replace(measured, value=found.value_ns / _NS_PER_MS)
+        elif found.more_than_ns is not None:
+            yield replace(measured, bounds=(found.more_than_ns / _NS_PER_MS, math.inf))
 
 
 def _catch_ups(evidence: Evidence) -> Iterator[Measurement]:
-    several = len(evidence.catch_ups) > 1
+    several, trial, drain_ns = len(evidence.catch_ups) > 1, evidence.trial, evidence.trial.phase_ns(DRAIN)
     for found in evidence.catch_ups:
         of_subscription = f"[{found.subscription}]" if several else ""
-        values = (
-            ("catch_up_time", found.caught_up_s),
-            ("drain_rate", found.mean_per_s),
-            ("drain_rate_peak", found.peak_per_s),
-        )
-        for name, value in values:
-            if value is not None:
-                unit = UNITS[name]
-                yield Measurement(
-                    evidence.trial.name, name + of_subscription, unit, float(value), found.backlog_messages
-                )
+
+        def measured(name: str, value: float | None, found: CatchUp = found, of: str = of_subscription) -> Measurement:
+            return Measurement(trial.name, name + of, UNITS[name], value, found.backlog_messages)
+
+        caught_up = measured("catch_up_time", found.caught_up_s)
+        if found.caught_up_s is None and drain_ns is not None:
+            waited_ns = min(drain_ns[1], trial.watched_until_ns("consumers")) - drain_ns[0]
+            caught_up = replace(caught_up, bounds=(max(0.0, waited_ns / _NS_PER_S), math.inf))
+        yield caught_up
+        yield measured("drain_rate", float(found.mean_per_s))
+        yield measured("drain_rate_peak", float(found.peak_per_s))
 
 
 def _throughput(evidence: Evidence) -> Iterator[Measurement]:

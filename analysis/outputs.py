@@ -23,7 +23,9 @@ _FIELDS: list[pa.Field[Any]] = [
     pa.field("block", pa.int32()),
     pa.field("metric", pa.string()),
     pa.field("unit", pa.string()),
-    pa.field("value", pa.float64()),
+    pa.field("value", pa.float64()),  # null where only bounds are known
+    pa.field("low", pa.float64()),
+    pa.field("high", pa.float64()),  # null: nothing bounds it
     pa.field("samples", pa.int64()),
     pa.field("note", pa.string()),  # of an imported value: how it is defined there and what was left out
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
@@ -28,7 +29,8 @@ def render_page(report: Mapping[str, Any], drawings: Drawings) -> str:
     )
     filters: tuple[Callable[..., str], ...] = (
         *(formatting.number, formatting.quantity, formatting.size, formatting.ratio, formatting.moment),
-        *(formatting.words, formatting.plain, formatting.p_value),
+        *(formatting.words, formatting.plain, formatting.p_value, formatting.ratios),
+        *(formatting.bounded, formatting.bounded_number, formatting.bounded_quantity),
     )
     environment.filters.update({function.__name__: _with_value(function) for function in filters})
     template = environment.get_template("report.html.j2")
@@ -48,18 +50,30 @@ def _with_value(shown: Callable[..., str]) -> Callable[..., str]:
 
     def filtered(value: Any, *arguments: Any) -> str:
         text = shown(value, *arguments)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        key = _sorted_as(value) if isinstance(value, Mapping) else value
+        if isinstance(key, bool) or not isinstance(key, int | float):
             return text
-        return Markup('<data value="{}">{}</data>').format(value, text)
+        return Markup('<data value="{}">{}</data>').format("Infinity" if key == math.inf else key, text)
 
     return filtered
+
+
+def _sorted_as(known: Mapping[str, Any]) -> float:
+    """What has no upper bound sorts last; what has no value, by its upper bound."""
+    if known["value"] is not None:
+        return float(known["value"])
+    return math.inf if known["high"] is None else float(known["high"])
 
 
 def _shown_quantiles(report: Mapping[str, Any]) -> list[str]:
     """The percentiles for which at least one trial has enough samples."""
     entries = [entry for trial in report["trials"] for entry in trial["latencies"]]
     names = [quantile_name(quantile) for quantile in TABLE_QUANTILES]
-    return [name for name in names if any(entry["ms"].get(name) is not None for entry in entries)]
+    return [
+        name
+        for name in names
+        if any(entry["ms"].get(name) is not None or name in entry["more_than_ms"] for entry in entries)
+    ]
 
 
 def _vetting_rows(vetting: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -8,13 +8,16 @@ one), and only the columns that the metric is made of are read.
 
 Definition: nearest rank on the sorted values (SQL's percentile_disc): the smallest value v such that at least the share q of all
 samples is <= v. Quantiles are whole parts per million, so that the rank is computed in integers.
+
+What was never answered counts as later than everything (`analysis.population`): a percentile that falls there is only bounded.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -26,6 +29,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from analysis.latencies import Series
+from analysis.population import NO_POPULATIONS, Key, Population, Populations, population_of
 
 MILLION = 1_000_000
 SAMPLES_BEYOND = 10  # a percentile with fewer samples beyond it is an anecdote
@@ -52,7 +56,10 @@ WANTED = T.StructType(
 
 @dataclass(frozen=True)
 class Percentile:
-    """One exact percentile. `value_ns` is None when too few samples lie beyond it to show it."""
+    """One percentile of `samples` messages, exact in `value_ns`, or only known to be larger than `more_than_ns`.
+
+    Both are None when too few samples lie beyond it to show it.
+    """
 
     trial: str
     metric: str
@@ -60,6 +67,7 @@ class Percentile:
     quantile_ppm: int
     samples: int
     value_ns: int | None
+    more_than_ns: int | None = None
 
 
 def quantile_name(quantile_ppm: int) -> str:
@@ -93,13 +101,22 @@ def count_buckets(one: Series) -> DataFrame:
     return one.named(_measured(one).groupBy(*one.keys, "bucket").agg(F.count("*").alias("samples")))
 
 
-def wanted_ranks(histogram: pd.DataFrame, quantiles: Sequence[int]) -> list[tuple[Any, ...]]:
+def lowest_in(bucket_number: int) -> int:
+    """A value that is in no bucket above, and not above any in this one."""
+    return max(0, math.floor((bucket_number / PER_ROOT) ** 4)) if bucket_number > 0 else 0
+
+
+def wanted_ranks(
+    histogram: pd.DataFrame, quantiles: Sequence[int], populations: Populations = NO_POPULATIONS
+) -> list[tuple[Any, ...]]:
     """Where each wanted rank lies: rows of WANTED, from the rows of pass 1."""
     wanted: list[tuple[Any, ...]] = []
     for key, counts in histogram.sort_values("bucket").groupby(list(KEYS)):
         buckets, up_to_here = counts["bucket"].to_numpy(), counts["samples"].cumsum().to_numpy()
-        total = int(up_to_here[-1])
-        for quantile in sorted({quantile for quantile in quantiles if is_shown(quantile, total)}):
+        answered = int(up_to_here[-1])
+        total = population_of(populations, key, answered).messages
+        shown = {quantile for quantile in quantiles if is_shown(quantile, total) and rank(quantile, total) <= answered}
+        for quantile in sorted(shown):
             position = int(np.searchsorted(up_to_here, rank(quantile, total)))
             below = int(up_to_here[position - 1]) if position else 0
             wanted.append((*key, int(buckets[position]), quantile, rank(quantile, total) - below))
@@ -124,12 +141,20 @@ def values_at(counted: DataFrame, wanted: DataFrame) -> DataFrame:
     return matched.where(holds_rank).select(*KEYS, "quantile_ppm", "value_ns")
 
 
-def exact_percentiles(spark: SparkSession, latencies: Sequence[Series], quantiles: Sequence[int]) -> list[Percentile]:
-    """Every quantile asked for, per trial, metric and subscription, over the measure phase."""
+def exact_percentiles(
+    spark: SparkSession,
+    latencies: Sequence[Series],
+    quantiles: Sequence[int],
+    populations: Populations = NO_POPULATIONS,
+) -> list[Percentile]:
+    """Every quantile asked for, per trial, metric and subscription, over the measure phase.
+
+    `populations`: the messages to rank over, of those that not only have samples.
+    """
     if not latencies:
         return []
     histogram = reduce(DataFrame.unionByName, [count_buckets(one) for one in latencies]).toPandas()
-    wanted = wanted_ranks(histogram, quantiles)
+    wanted = wanted_ranks(histogram, quantiles, populations)
     buckets: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
     for trial, metric, _, number, *_ in wanted:
         buckets[trial, metric].add(number)
@@ -139,16 +164,31 @@ def exact_percentiles(spark: SparkSession, latencies: Sequence[Series], quantile
         (row["trial"], row["metric"], row["subscription"], row["quantile_ppm"]): row["value_ns"]
         for row in rows.collect()
     }
-    totals: dict[Any, int] = {key: int(counts["samples"].sum()) for key, counts in histogram.groupby(list(KEYS))}
+    answered: dict[Any, tuple[int, int]] = {
+        key: (int(counts["samples"].sum()), lowest_in(int(counts["bucket"].max())))
+        for key, counts in histogram.groupby(list(KEYS))
+    }
     return [
-        Percentile(trial, metric, subscription, quantile, total, found.get((trial, metric, subscription, quantile)))
-        for (trial, metric, subscription), total in sorted(totals.items())
+        _percentile(key, quantile, population_of(populations, key, answered.get(key, (0, 0))[0]), answered, found)
+        for key in sorted(answered.keys() | populations.keys())
         for quantile in sorted(set(quantiles))
     ]
 
 
+def _percentile(
+    key: Key, quantile: int, population: Population, answered: Mapping[Any, tuple[int, int]], found: Mapping[Any, int]
+) -> Percentile:
+    """One percentile: what pass 2 found, or what is known of one that lies among the unanswered messages."""
+    samples, largest_ns = answered.get(key, (0, 0))
+    position = rank(quantile, population.messages)
+    more_than_ns = None
+    if is_shown(quantile, population.messages) and position > samples:
+        more_than_ns = max(largest_ns, population.waited_ns(position - samples))
+    return Percentile(*key, quantile, population.messages, found.get((*key, quantile)), more_than_ns)
+
+
 def _measured(one: Series) -> DataFrame:
-    in_phase = one.samples.where(F.col("measured"))
+    in_phase = one.samples.where(F.col("measured") & F.col("value_ns").isNotNull())
     return in_phase.select(*one.keys, "value_ns", bucket(F.col("value_ns")).alias("bucket"))
 
 

@@ -1,8 +1,8 @@
 """From records to aggregates: a few Spark actions over some trials at a time. It knows no verdict and no page.
 
-1. bucket counts of every latency -> where percentiles lie -> exact percentiles (second scan, few rows)
-2. coarser counts per second -> latency over time; events -> throughput over time
-3. fingerprints of what was acknowledged and received -> loss and duplicates
+1. coarse counts per second -> latency over time; events -> throughput over time
+2. fingerprints of what was acknowledged and received -> loss and duplicates, and what was never answered
+3. bucket counts of every latency -> where percentiles lie -> exact percentiles (second scan, few rows)
 4. stretches of files -> order
 5. telemetry -> over time, and over the measure phase
 """
@@ -23,6 +23,7 @@ from analysis.order import Ordering, orderings, steps_back, stretches
 from analysis.percentiles import CURVE_QUANTILES, TABLE_QUANTILES, Percentile, exact_percentiles
 from analysis.telemetry import telemetry_of_measure_phase, telemetry_over_time
 from analysis.timeline import latency_over_time, throughput_over_time
+from analysis.unanswered import populations_of
 
 Progress = Callable[[str], None]
 # each trial has scans and code of its own; a plan with those of a hundred is more than a driver on one machine can hold
@@ -62,8 +63,6 @@ def _aggregate(
 ) -> Aggregates:
     produced, consumed, hosts = (rows.together() for rows in (records.produced, records.consumed, records.hosts))
     latencies = all_latencies(records) + phase_latencies(records, trials)
-    progress("exact percentiles")
-    percentiles = exact_percentiles(spark, latencies, TABLE_QUANTILES + CURVE_QUANTILES)
     progress("latency and throughput over time")
     latency_seconds = latency_over_time(latencies).collect() if latencies else []
     throughput_seconds = throughput_over_time(produced, consumed).collect()
@@ -79,6 +78,15 @@ def _aggregate(
         subscription_counts={trial.name: trial.subscriptions for trial in trials},
         bits=bits,
     )
+    progress("exact percentiles")
+    populations = populations_of(
+        trials,
+        acknowledged=acknowledged,
+        received=received,
+        deliveries=deliveries,
+        throughput_seconds=throughput_seconds,
+    )
+    percentiles = exact_percentiles(spark, latencies, TABLE_QUANTILES + CURVE_QUANTILES, populations)
     progress("order")
     steps = records.consumed.placed().transform(stretches).transform(steps_back).collect()
     progress("telemetry")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 from analysis.answer import Answer
 from analysis.campaign import AA, AB, NANOSECONDS, Campaign, Trial
 from analysis.certainty.correction import reach_of
-from analysis.certainty.noise_band import why_no_band
+from analysis.certainty.interval import Interval
+from analysis.certainty.noise_band import NoiseBand, why_no_band
 from analysis.checks import Check, validity_of
-from analysis.comparison import Comparison, ContestantOutcome, Exclusion
+from analysis.comparison import BlockRatio, Comparison, ContestantOutcome, Exclusion
 from analysis.cross_check import CrossCheck
 from analysis.evidence import Evidence
 from analysis.latencies import END_TO_END, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
@@ -91,6 +93,7 @@ def summary_rows(results: Results) -> list[dict[str, Any]]:
 
 
 def _summary_row(trial: Trial, measurement: Measurement) -> dict[str, Any]:
+    known = measurement.known.to_json()
     return {
         "trial": trial.name,
         "origin": OWN,
@@ -101,6 +104,8 @@ def _summary_row(trial: Trial, measurement: Measurement) -> dict[str, Any]:
         "metric": measurement.metric,
         "unit": measurement.unit,
         "value": measurement.value,
+        "low": known["low"],
+        "high": known["high"],
         "samples": measurement.samples,
         "note": None,
     }
@@ -121,20 +126,29 @@ def _comparison(found: Comparison) -> dict[str, Any]:
         "second": found.second,
         "metric": found.metric,
         "unit": found.unit,
-        "median": found.median,
-        "lowest": found.lowest,
-        "highest": found.highest,
-        "blocks": [{**asdict(entry), "ratio": entry.ratio} for entry in found.ratios],
-        "aa_blocks": [{**asdict(entry), "ratio": entry.ratio} for entry in found.aa_ratios],
-        "interval": asdict(certainty.interval) if certainty.interval else None,
-        "bootstrap": asdict(certainty.bootstrap) if certainty.bootstrap else None,
-        "band": asdict(certainty.band) if certainty.band else None,
+        "median": found.median.to_json(),
+        "range": found.range.to_json(),
+        "blocks": [_block(entry) for entry in found.ratios],
+        "aa_blocks": [_block(entry) for entry in found.aa_ratios],
+        "interval": _interval(certainty.interval),
+        "bootstrap": _interval(certainty.bootstrap),
+        "band": _interval(certainty.band),
         "no_band": None if certainty.band else why_no_band(len(found.aa_ratios), found.blocks),
         "verdict": certainty.verdict,
         "certainty": certainty.why,
         "p": certainty.p,
         "corrected_p": certainty.corrected_p,
     }
+
+
+def _block(entry: BlockRatio) -> dict[str, Any]:
+    values = {"first": entry.first, "second": entry.second, "ratio": entry.ratio}
+    return {"block": entry.block, **{name: value.to_json() for name, value in values.items()}}
+
+
+def _interval(found: Interval | NoiseBand | None) -> dict[str, Any] | None:
+    """JSON has no infinity: a high end of null is none."""
+    return {**asdict(found), "high": None if math.isinf(found.high) else found.high} if found else None
 
 
 def _trial(evidence: Evidence, results: Results) -> dict[str, Any]:
@@ -175,7 +189,7 @@ def _phase(phase: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _latencies(evidence: Evidence) -> list[dict[str, Any]]:
-    """One entry per metric and subscription, with every table percentile: ms, or null and why not."""
+    """One entry per metric and subscription, with every table percentile: ms, or null and why (withheld, longer than was waited)."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for metric in (RESPONSE, PUBLISH, *PUBLISH_OF_PHASE.values(), END_TO_END, SEND_DELAY):
         for one in evidence.percentiles:
@@ -183,10 +197,19 @@ def _latencies(evidence: Evidence) -> list[dict[str, Any]]:
                 continue
             entry = found.setdefault(
                 (metric, one.subscription),
-                {"metric": metric, "subscription": one.subscription, "samples": one.samples, "ms": {}, "withheld": []},
+                {
+                    "metric": metric,
+                    "subscription": one.subscription,
+                    "samples": one.samples,
+                    "ms": {},
+                    "more_than_ms": {},
+                    "withheld": [],
+                },
             )
             name, withheld = quantile_name(one.quantile_ppm), is_withheld(evidence, one)
             entry["ms"][name] = None if withheld or one.value_ns is None else one.value_ns / 1e6
+            if one.more_than_ns is not None:
+                entry["more_than_ms"][name] = one.more_than_ns / 1e6
             if withheld:
                 entry["withheld"].append(name)
     return list(found.values())

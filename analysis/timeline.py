@@ -58,12 +58,15 @@ def coarse_bucket(value_ns: Column) -> Column:
 def latency_over_time(latencies: Iterable[Series]) -> DataFrame:
     """Per second: median, p99 (from 1,000 samples on) and maximum of DRAWN, by the intended time of the messages.
 
-    Read from coarse buckets: each value is one that occurred, less than 1 % above the exact percentile. For figures only.
+    Read from coarse buckets: each value is one that occurred, less than 1 % above the exact percentile. Null where it falls among
+    messages that were never acknowledged. For figures only.
     """
     per_second = ["trial", "metric", "subscription", "second"]
     merged = reduce(DataFrame.unionByName, [_coarsely(one) for one in latencies if one.metric in DRAWN])
     whole = Window.partitionBy(*per_second)
-    up_to_here = whole.orderBy("bucket").rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    up_to_here = whole.orderBy(F.col("bucket").asc_nulls_last()).rowsBetween(
+        Window.unboundedPreceding, Window.currentRow
+    )
     everything = whole.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     ranked = merged.withColumns(
         {"last_rank": F.sum("samples").over(up_to_here), "total": F.sum("samples").over(everything)}
@@ -72,12 +75,12 @@ def latency_over_time(latencies: Iterable[Series]) -> DataFrame:
         F.max("total").alias("samples"),
         _first_reaching(500_000).alias("p50_ns"),
         _first_reaching(990_000).alias("p99_ns"),
-        F.max("highest_ns").alias("max_ns"),
+        F.when(F.bool_and(F.col("bucket").isNotNull()), F.max("highest_ns")).alias("max_ns"),
     )
 
 
 def _coarsely(one: Series) -> DataFrame:
-    """Samples and highest value of each second and coarse bucket."""
+    """Samples and highest value of each second and coarse bucket, which is null for what was never acknowledged."""
     known = one.samples.where(F.col("second").isNotNull())
     counted = known.groupBy(*one.keys, "second", coarse_bucket(F.col("value_ns")).alias("bucket"))
     return one.named(counted.agg(F.count("*").alias("samples"), F.max("value_ns").alias("highest_ns")))

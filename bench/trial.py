@@ -226,6 +226,7 @@ def _document(
     if load is not None:
         observations["workers"] = [dict(worker) for worker in load.workers]
         observations["first_acknowledgement_ms"] = load.first_acknowledgement_ms
+        observations["watched_until_ns"] = load.watched_until_ns
         observations.update(load.observations)
     return {
         "schema": TRIAL_SCHEMA,

@@ -2,6 +2,9 @@
 
 Exact, by order statistics: of n independent ratios the number below their distribution's median is binomial, whatever that
 distribution is. So the interval goes from one of the ratios to another, and its level is one of a few (n = 6: 96.9 %).
+
+A ratio of which only bounds are known is anywhere between them: the interval's lower end is found among the lower bounds, its upper
+end among the upper ones, and in the sign test what may lie on either side of 1 stands for neither. So both hold at least what they say.
 """
 
 from __future__ import annotations
@@ -21,7 +24,10 @@ TOO_FEW_BLOCKS = "with fewer than 6 blocks no 95 % interval is possible"
 
 @dataclass(frozen=True)
 class Interval:
-    """Where the true median ratio lies. `attained`: in which share of repetitions such an interval holds it, at least CONFIDENCE."""
+    """Where the true median ratio lies. `attained`: in which share of repetitions such an interval holds it, at least CONFIDENCE.
+
+    `low` is 0, or `high` infinite, where the ratios have no such bound.
+    """
 
     low: float
     high: float
@@ -33,13 +39,16 @@ class Interval:
         return self.low <= 1 <= self.high
 
 
-def exact_interval(ratios: Sequence[float]) -> Interval | None:
-    """The shortest pair of ratios, as many from either end, that holds the median in 95 % of repetitions; None with fewer than 6."""
-    rank = _rank(len(ratios))
+def exact_interval(lows: Sequence[float], highs: Sequence[float] | None = None) -> Interval | None:
+    """The shortest pair of ratios, as many from either end, that holds the median in 95 % of repetitions; None with fewer than 6.
+
+    The ratios' lower and upper bounds in the same order; without `highs` they are known exactly.
+    """
+    rank = _rank(len(lows))
     if rank is None:
         return None
-    ascending = sorted(ratios)
-    return Interval(float(ascending[rank - 1]), float(ascending[-rank]), attained_level(len(ratios)))
+    ends = sorted(lows)[rank - 1], sorted(lows if highs is None else highs)[-rank]
+    return Interval(float(ends[0]), float(ends[1]), attained_level(len(lows)))
 
 
 def attained_level(blocks: int) -> float:
@@ -50,9 +59,12 @@ def attained_level(blocks: int) -> float:
     return float(1 - 2 * binom.cdf(rank - 1, blocks, 0.5))
 
 
-def p_value(ratios: Sequence[float]) -> float:
-    """How often two equals would give ratios that are at least so one-sided: the sign test, in both directions."""
-    return float(quantile_test(np.asarray(ratios), q=1.0, p=0.5).pvalue)
+def p_value(lows: Sequence[float], highs: Sequence[float] | None = None) -> float:
+    """How often two equals would give ratios that are at least so one-sided: the sign test, in both directions. Bounds as above."""
+    above = np.asarray(lows) > 1
+    below = np.asarray(lows if highs is None else highs) < 1
+    # a tie with 1 counts for whichever side makes the test less sure
+    return float(quantile_test(np.where(above, 2.0, np.where(below, 0.5, 1.0)), q=1.0, p=0.5).pvalue)
 
 
 def smallest_p(blocks: int) -> float:

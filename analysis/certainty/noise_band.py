@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,16 +23,17 @@ class NoiseBand:
         return interval.low <= self.high and interval.high >= self.low
 
 
-def noise_band(aa_ratios: Sequence[float], blocks: int) -> NoiseBand | None:
+def noise_band(lows: Sequence[float], highs: Sequence[float], blocks: int) -> NoiseBand | None:
     """The exact interval of the A/A ratios, both ways round, since which of two equals comes first means nothing.
 
-    None without at least 6 A/A blocks, and as many as there are A/B `blocks`.
+    The ratios' lower and upper bounds, in the same order. None without at least 6 A/A blocks, and as many as there are A/B `blocks`;
+    without bounds (0 to infinity) where they have none.
     """
-    interval = exact_interval(aa_ratios)
-    if interval is None or len(aa_ratios) < blocks:
+    interval = exact_interval(lows, highs)
+    if interval is None or len(lows) < blocks:
         return None
-    widest = max(interval.high, 1 / interval.low)
-    return NoiseBand(1 / widest, widest, interval.attained, len(aa_ratios))
+    widest = max(interval.high, 1 / interval.low if interval.low > 0 else math.inf)
+    return NoiseBand(1 / widest, widest, interval.attained, len(lows))
 
 
 def why_no_band(aa_blocks: int, blocks: int) -> str:

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from statistics import median
 from typing import Any
 
+from analysis.bounded import median_of, range_of
 from analysis.errors import AnalysisError
 from analysis.schema import require_known_schema
 from analysis.two_campaigns.conditions import GROUPS, Difference, conditions, differences
@@ -117,9 +117,11 @@ def _campaign(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
 def _figure(found: Figure) -> dict[str, Any]:
     return {
         **asdict(found),
-        "first_median": median(found.first),
-        "second_median": median(found.second),
-        "ratio": found.ratio,
+        "first": range_of(found.first).to_json(),
+        "second": range_of(found.second).to_json(),
+        "first_median": median_of(found.first).to_json(),
+        "second_median": median_of(found.second).to_json(),
+        "ratio": found.ratio.to_json() if found.ratio else None,
         "overlap": found.overlap,
     }
 

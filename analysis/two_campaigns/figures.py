@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
+from analysis.bounded import Bounded, from_json, median_of, range_of
 from analysis.campaign import AA, OPEN_LOOP
 from analysis.checks import EXCLUDED
 from analysis.comparison import HEADLINES, RATE
@@ -28,18 +28,19 @@ class Figure:
     system: str
     metric: str
     unit: str
-    first: tuple[float, ...]
-    second: tuple[float, ...]
+    first: tuple[Bounded, ...]
+    second: tuple[Bounded, ...]
 
     @property
-    def ratio(self) -> float | None:
+    def ratio(self) -> Bounded | None:
         """Median of the second over median of the first; None if that is 0."""
-        return median(self.second) / median(self.first) if median(self.first) else None
+        return median_of(self.second).over(median_of(self.first)) if median_of(self.first).high else None
 
     @property
     def overlap(self) -> bool:
-        """Whether the ranges have a value in common."""
-        return min(self.first) <= max(self.second) and min(self.second) <= max(self.first)
+        """Whether the ranges have a value in common, or may have."""
+        firsts, seconds = (range_of(values) for values in (self.first, self.second))
+        return firsts.low <= seconds.high and seconds.low <= firsts.high
 
 
 def figures(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Figure]:
@@ -49,17 +50,17 @@ def figures(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Figure]
     return sorted(found, key=lambda each: (each.workload, each.durability, each.system, _order(each.metric)))
 
 
-def _values(report: Mapping[str, Any]) -> dict[tuple[str, str, str, str, str], list[float]]:
+def _values(report: Mapping[str, Any]) -> dict[tuple[str, str, str, str, str], list[Bounded]]:
     sound = {
         trial["trial"]: HEADLINES if trial["workload"]["pacing"] == OPEN_LOOP else (RATE,)
         for trial in report["trials"]
         if trial["validity"] not in EXCLUDED and trial.get("block_kind") != AA
     }
-    found: dict[tuple[str, str, str, str, str], list[float]] = {}
+    found: dict[tuple[str, str, str, str, str], list[Bounded]] = {}
     for row in report["summary"]:
         if row["metric"].split("[")[0] in sound.get(row["trial"], ()):
             key = (row["workload"], row["durability"], row["system"], row["metric"], row["unit"])
-            found.setdefault(key, []).append(float(row["value"]))
+            found.setdefault(key, []).append(from_json(row))
     return found
 
 

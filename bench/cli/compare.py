@@ -69,13 +69,16 @@ def _table(figures: list[dict[str, Any]]) -> Table:
     for each in figures:
         table.add_row(
             *(each["workload"], each["durability"], each["system"], each["metric"].replace("_", " ")),
-            *(f"{each['first_median']:,.4g}", f"{each['second_median']:,.4g}", each["unit"]),
-            "-" if each["ratio"] is None else f"{each['ratio']:.2f}",
-            f"{_range(each['first'])} / {_range(each['second'])}{', overlap' if each['overlap'] else ', apart'}",
+            *(_known(each["first_median"]), _known(each["second_median"]), each["unit"]),
+            "-" if each["ratio"] is None else _known(each["ratio"], ",.2f"),
+            f"{_known(each['first'])} / {_known(each['second'])}{', overlap' if each['overlap'] else ', apart'}",
         )
     return table
 
 
-def _range(values: list[float]) -> str:
-    low, high = min(values), max(values)
-    return f"{low:,.4g}" if low == high else f"{low:,.4g} to {high:,.4g}"
+def _known(found: dict[str, Any], digits: str = ",.4g") -> str:
+    """What is known of a value: itself, or what it lies between. No upper bound: it lies among what was never answered."""
+    value, low, high = found["value"], found["low"], found["high"]
+    if value is not None or low == high:
+        return f"{low if value is None else value:{digits}}"
+    return f"> {low:{digits}}" if high is None else f"{low:{digits}} to {high:{digits}}"

@@ -95,7 +95,8 @@ class LoadResult:
     """What came of a load. The record files stay on the client hosts, under `directory` of each root, until collected.
 
     `samples`: only of a load that asked for them. `caught_up`: whether a backlog was read in time; None = there was none, or
-    the run ended before. `unread`: acknowledged and not received at the end, of the subscription that is furthest behind.
+    the run ended before. `watched_until_ns`: until when producers and consumers took notice; None if the load never started.
+    `unread`: acknowledged and not received at the end, of the subscription that is furthest behind.
     `observations`: what else is to be kept of it with the trial.
     """
 
@@ -108,6 +109,7 @@ class LoadResult:
     unread: int
     first_acknowledgement_ms: float | None
     abort: Mapping[str, Any] | None
+    watched_until_ns: Mapping[str, int] | None = None
     observations: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -181,6 +183,7 @@ class Crew:
             caught_up=course.drained.caught_up if course.drained is not None else None,
             unread=unread(fleet),
             first_acknowledgement_ms=first_acknowledgement_ms(fleet),
+            watched_until_ns=course.watched_until_ns(),
             abort=abort.to_json() if abort is not None else None,
         )
 

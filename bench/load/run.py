@@ -28,6 +28,8 @@ class Run:
         self._fleet = fleet
         self._hooks = hooks
         self._start_ns: int | None = None
+        self._producers_over_ns: int | None = None
+        self._watched_ns: int | None = None
         self.drained: Drained | None = None
         self.sampling = Sampling()
 
@@ -42,9 +44,18 @@ class Run:
             self._fleet.tell(self._fleet.workers, {"start_ns": self._start_ns})
             self._told_s = time.monotonic()
             self._load_ends_s = self._told_s + self._limits.lead_s + self._schedule.duration_ns / SECOND_NS
-            abort = self._follow_producers(self._start_ns) or self._drain()
+            abort = self._follow_producers(self._start_ns)
+            self._producers_over_ns = self._now_ns()
+            abort = abort or self._drain()
+            self._watched_ns = self._now_ns()
         self._end(abort)
         return abort
+
+    def watched_until_ns(self) -> dict[str, int] | None:
+        """Until when producers and consumers took notice of what came, since the epoch; None if the load never started."""
+        if self._producers_over_ns is None or self._watched_ns is None:
+            return None
+        return {"producers": self._producers_over_ns, "consumers": self._watched_ns}
 
     def phases(self) -> tuple[Phase, ...]:
         """As they came about; none if the load never started."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import json
+import math
 import re
 from dataclasses import replace
 from typing import Any
@@ -73,10 +75,10 @@ def test_a_difference_is_told_with_its_interval_and_level() -> None:
     """Seven blocks, two metrics: 2 / 2^7 x 2 = 0.031, so p99 is called; p50 is not, and its interval says why."""
     told = _results(7).answer
     assert told.findings[2:] == (
-        "Workload steady, durability level 1: pulsar's response latency p99 was 0.77× that of kafka, 7.70 against 10.0 ms "
-        "(medians of 7 blocks; 98.4 % interval 0.70× to 0.82×).",
-        "Workload steady, durability level 1: no difference shown in response latency p50. pulsar's was 1.00× that of kafka, "
-        "5.00 against 5.00 ms (medians of 7 blocks; 98.4 % interval 0.90× to 1.20×); the interval includes 1.",
+        "Workload steady, durability level 1: pulsar's response latency p99 was 0.77× that of kafka "
+        "(median of 7 blocks, as in block 4: 7.70 against 10.0 ms; 98.4 % interval 0.70× to 0.82×).",
+        "Workload steady, durability level 1: no difference shown in response latency p50. pulsar's was 1.00× that of kafka "
+        "(median of 7 blocks, as in block 3: 5.00 against 5.00 ms; 98.4 % interval 0.90× to 1.20×); the interval includes 1.",
     )
     assert told.certainty == (
         "7 blocks, a difference shown in 1 of 2 comparisons. With 7 blocks the smallest p is 0.016; after correction over 2 metrics "
@@ -95,12 +97,15 @@ def test_six_blocks_cannot_call_one_of_two_metrics() -> None:
 
 @pytest.mark.parametrize(
     ("blocks", "shown"),
-    [(1, "7.00 against 10.0 ms (one block)"), (2, "7.10 against 10.0 ms (medians of 2 blocks: 0.70×, 0.72×)")],
+    [
+        (1, "(one block: 7.00 against 10.0 ms)"),
+        (2, "(median of 2 blocks: 0.70×, 7.00 against 10.0 ms; 0.72×, 7.20 against 10.0 ms)"),
+    ],
 )
 def test_few_blocks_get_the_values_and_the_sentence(blocks: int, shown: str) -> None:
     """No interval, no p-value, on no page."""
     results = _results(blocks)
-    assert results.answer.findings[2].endswith(f"that of kafka, {shown}.")
+    assert results.answer.findings[2].endswith(f"that of kafka {shown}.")
     assert "with fewer than 6 blocks no 95 % interval is possible" in results.answer.certainty
     row = _row(results, P99)
     assert (row["interval"], row["band"], row["p"], row["corrected_p"]) == (None, None, None, None)
@@ -153,11 +158,48 @@ def test_what_was_never_acknowledged_is_told() -> None:
     trials = [replace(each, counts=silent) if each.trial.block == 1 else each for each in results.trials]
     told = answer(results.campaign, trials, results.comparisons, results.outcomes, ())
     assert told.warnings == (
-        "pulsar's latencies are only those of what got through: 25 of 1,000 messages that were to be measured (2.50%) were never "
-        "acknowledged, and are in none.",
-        "kafka's latencies are only those of what got through: 25 of 1,000 messages that were to be measured (2.50%) were never "
-        "acknowledged, and are in none.",
+        "25 of 1,000 messages that were to be measured (2.50%) were never acknowledged by pulsar. They count as later than all others: "
+        "of a percentile that falls among them only a lower bound is known.",
+        "25 of 1,000 messages that were to be measured (2.50%) were never acknowledged by kafka. They count as later than all others: "
+        "of a percentile that falls among them only a lower bound is known.",
     )
+
+
+def test_the_first_screen_does_not_contradict_itself() -> None:
+    """Ratios 2, 0.5 and 5/3: the values beside the median ratio are of the block that has it, not medians of either system."""
+    results = _results(3)
+    values = {(1, "pulsar"): 20.0, (1, "kafka"): 10.0, (2, "pulsar"): 18.0, (2, "kafka"): 36.0}
+    values |= {(3, "pulsar"): 60.0, (3, "kafka"): 36.0}
+    trials = [each.trial for each in results.trials]
+    measured = [Measurement(t.name, P99, "ms", values[t.block, t.system], 9) for t in trials]
+    found = compare(results.trials, results.checks, measured)
+    (said,) = answer(results.campaign, results.trials, found, results.outcomes, ()).findings[2:]
+    assert (
+        "was 1.67× that of kafka (median of 3 blocks: 2.00×, 20.0 against 10.0 ms; 0.50×, 18.0 against 36.0 ms; "
+        in said
+    )
+    assert "20.0 against 36.0" not in said
+
+
+def test_what_was_never_answered_is_told_as_a_bound() -> None:
+    """In the sentence, in the interval and in the table; JSON has no infinity."""
+    results = _results(7)
+    measured = [
+        replace(m, value=None, bounds=(30_000.0, math.inf)) if "kafka" in m.trial and m.metric == P99 else m
+        for m in results.measured
+    ]
+    found = compare(results.trials, results.checks, measured)
+    told = answer(results.campaign, results.trials, found, results.outcomes, ())
+    assert told.findings[2] == (
+        "Workload steady, durability level 1: pulsar's response latency p99 was less than 0.000257× that of kafka "
+        "(median of 7 blocks; 98.4 % interval less than 0.000273×)."
+    )
+    results = replace(results, measured=measured, comparisons=found, answer=told)
+    row = _row(results, P99)
+    assert row["blocks"][0]["second"] == {"value": None, "low": 30_000.0, "high": None}
+    assert "less than 0.000257×" in _text(results)
+    assert re.search(r"7\.00 / more than 30,000 ms : less than 0\.000233×", _text(results))
+    json.dumps(report_document(results), allow_nan=False)
 
 
 def test_a_search_is_answered_by_its_rates() -> None:
@@ -184,8 +226,8 @@ def test_a_search_is_answered_by_its_rates() -> None:
     assert answer(results.campaign, trials, comparisons, results.outcomes, ()).findings[2:] == (
         "Workload steady, durability level 1: the highest sustained rate was 1,000 msg/s (1.02 MB/s) of pulsar, 2,000 to 3,000 msg/s "
         "(up to 3.07 MB/s, 2 searches) of kafka.",
-        "Workload steady, durability level 1: pulsar's throughput achieved was 0.42× that of kafka, 1,000 against 2,500 msg/s "
-        "(medians of 2 blocks: 0.50×, 0.33×).",
+        "Workload steady, durability level 1: pulsar's throughput achieved was 0.42× that of kafka (median of 2 blocks: "
+        "0.50×, 1,000 against 2,000 msg/s; 0.33×, 1,000 against 3,000 msg/s).",
     )
 
 
@@ -223,7 +265,7 @@ def test_a_metric_of_one_cell_among_many_has_a_sentence_of_its_own() -> None:
     found = [replace(p50, cell=(f"w{n}", 1)) for n in range(4)] + [p99]
     first, second = answer(results.campaign, results.trials, found, results.outcomes, ()).findings[2:]
     assert first.startswith(
-        "Workload steady, durability level 1: pulsar's response latency p99 was 0.77× that of kafka, "
+        "Workload steady, durability level 1: pulsar's response latency p99 was 0.77× that of kafka "
     )
     assert "p50 was 1.00× to 1.00× that of kafka over 4 cells" in second
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import quantile_test
@@ -54,6 +56,23 @@ def test_p_values_are_those_of_tossing_a_coin() -> None:
     assert p_value([1.0] * 6) == 1.0
 
 
+def test_bounds_widen_the_interval_and_decide_nothing() -> None:
+    """Its lower end is among the lower bounds, its upper end among the upper ones; what may lie on either side of 1 is on neither."""
+    lows, highs = (1.1, 1.2, 1.3, 1.4, 1.5, 0.0), (1.2, 1.3, 1.4, 1.5, 1.6, math.inf)
+    assert exact_interval(lows, highs) == Interval(0.0, math.inf, 0.96875)
+    assert p_value(lows, highs) == p_value([0.5, *[2.0] * 5]) > p_value([2.0] * 6)
+    assert p_value([1.1] * 6, [math.inf] * 6) == 0.03125
+    assert p_value([0.0] * 6, [0.9] * 6) == 0.03125
+
+
+def test_an_unbounded_band_lets_nothing_be_shown() -> None:
+    """Where a system ran against itself and was not answered in time, every difference lies within the band."""
+    band = noise_band([0.0, *[1.0] * 5], [1.0] * 6, blocks=6)
+    assert band is not None
+    assert (band.low, band.high) == (0.0, math.inf)
+    assert band.touches(Interval(5.0, 6.0, 0.97))
+
+
 def test_the_correction_is_benjaminis_and_hochbergs() -> None:
     """0.01, 0.02, 0.03, 0.04 of four become 0.04 each: the smallest of p x 4 / rank from there on; order is kept."""
     assert corrected([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.04] * 4)
@@ -85,13 +104,15 @@ def test_what_a_report_can_show_is_said() -> None:
 def test_seven_of_ten_is_the_least_that_six_blocks_can_call() -> None:
     """The sentence's figure, against the correction itself."""
     for together, called in ((6, 0), (7, 7)):
-        found = certainties([Ratios(SIX)] * together + [Ratios((0.9, 0.9, 0.9, 1.1, 1.1, 1.1))] * (10 - together))
+        found = certainties(
+            [Ratios.exactly(SIX)] * together + [Ratios.exactly((0.9, 0.9, 0.9, 1.1, 1.1, 1.1))] * (10 - together)
+        )
         assert sum(each.verdict == SHOWN for each in found) == called
 
 
 def test_the_band_goes_both_ways() -> None:
     """A/A ratios from 0.8 to 1.1: which run comes first means nothing, so the band goes to 1 / 0.8."""
-    band = noise_band((0.8, 0.95, 1.0, 1.02, 1.05, 1.1), blocks=6)
+    band = noise_band(*[(0.8, 0.95, 1.0, 1.02, 1.05, 1.1)] * 2, blocks=6)
     assert band is not None
     assert [band.low, band.high] == pytest.approx([0.8, 1.25])
     assert (band.blocks, band.attained) == (6, 0.96875)
@@ -99,9 +120,9 @@ def test_the_band_goes_both_ways() -> None:
 
 def test_too_few_aa_blocks_make_no_band() -> None:
     """At least six, and as many as there are A/B blocks."""
-    assert noise_band(SIX[:5], blocks=5) is None
-    assert noise_band(SIX, blocks=7) is None
-    assert noise_band((*SIX, 1.0), blocks=7) is not None
+    assert noise_band(SIX[:5], SIX[:5], blocks=5) is None
+    assert noise_band(SIX, SIX, blocks=7) is None
+    assert noise_band(*[(*SIX, 1.0)] * 2, blocks=7) is not None
     assert why_no_band(6, 7) == "6 A/A blocks of these systems make no noise band: 7 are needed"
     assert why_no_band(1, 1) == "1 A/A block of these systems makes no noise band: 6 are needed"
     assert why_no_band(2, 1) == "2 A/A blocks of these systems make no noise band: 6 are needed"
@@ -110,7 +131,7 @@ def test_too_few_aa_blocks_make_no_band() -> None:
 def test_only_what_leaves_the_band_is_a_difference() -> None:
     """All six ratios above 1, and so the whole interval; inside the band of A/A blocks that scatter as far, nothing is shown."""
     quiet, loud = (0.99, 1.0, 1.0, 1.01, 1.01, 1.02), (0.85, 0.9, 1.0, 1.0, 1.1, 1.15)
-    alone, outside, inside = (certainties([Ratios(SIX, aa)])[0] for aa in ((), quiet, loud))
+    alone, outside, inside = (certainties([Ratios.exactly(SIX, aa)])[0] for aa in ((), quiet, loud))
     assert (alone.verdict, alone.band, alone.why) == (SHOWN, None, "the interval excludes 1")
     assert (outside.verdict, outside.interval) == (SHOWN, Interval(1.1, 1.6, 0.96875))
     assert outside.why == "the interval is outside the noise band, 0.98× to 1.02×"
@@ -120,8 +141,8 @@ def test_only_what_leaves_the_band_is_a_difference() -> None:
 
 def test_why_no_difference_is_shown() -> None:
     """An interval with 1 in it; or one metric of ten, which six blocks can't call."""
-    undecided = Ratios((0.9, *SIX[1:]))
-    first, *rest = certainties([Ratios(SIX), *[undecided] * 9])
+    undecided = Ratios.exactly((0.9, *SIX[1:]))
+    first, *rest = certainties([Ratios.exactly(SIX), *[undecided] * 9])
     assert (first.verdict, first.p, first.corrected_p) == (NOT_SHOWN, 0.03125, 0.21875)
     assert first.why == "not after the correction for many metrics (p = 0.22)"
     assert {(each.verdict, each.why) for each in rest} == {(NOT_SHOWN, "the interval includes 1")}
@@ -129,7 +150,7 @@ def test_why_no_difference_is_shown() -> None:
 
 def test_what_has_too_few_blocks_counts_in_no_correction() -> None:
     """Nine comparisons of five blocks can't be called whatever comes out, so they don't weaken the tenth."""
-    first, *rest = certainties([Ratios(SIX), *[Ratios(SIX[:5])] * 9])
+    first, *rest = certainties([Ratios.exactly(SIX), *[Ratios.exactly(SIX[:5])] * 9])
     assert (first.verdict, first.corrected_p) == (SHOWN, 0.03125)
     assert {(each.verdict, each.p, each.interval) for each in rest} == {(TOO_FEW, None, None)}
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+from analysis.bounded import Bounded, exactly
 from analysis.campaign import Trial
 from analysis.certainty.interval import TOO_FEW_BLOCKS, Interval
 from analysis.certainty.verdict import NOT_SHOWN, SHOWN
@@ -49,17 +51,48 @@ def _campaign(blocks: int) -> tuple[list[Evidence], list[Check], list[Measuremen
 def test_one_ratio_per_block_and_their_median() -> None:
     """Ratios 2, 4 and 6 have the median 4; three blocks carry no interval."""
     (found,) = compare(*_campaign(3))
-    assert ([entry.ratio for entry in found.ratios], found.median) == ([2.0, 4.0, 6.0], 4.0)
-    assert (found.lowest, found.highest, found.certainty.why) == (2.0, 6.0, TOO_FEW_BLOCKS)
+    assert [entry.ratio for entry in found.ratios] == [exactly(2.0), exactly(4.0), exactly(6.0)]
+    assert (found.median, found.range, found.certainty.why) == (exactly(4.0), Bounded(None, 2.0, 6.0), TOO_FEW_BLOCKS)
+    assert found.typical == found.ratios[1]
     assert (found.certainty.interval, found.certainty.p) == (None, None)
 
 
 def test_six_blocks_have_an_interval() -> None:
     """Ratios 2, 4, ... 12: from the smallest to the largest with 96.9 %."""
     (found,) = compare(*_campaign(6))
-    assert (found.blocks, found.median) == (6, 7.0)
+    assert (found.blocks, found.median, found.typical) == (6, exactly(7.0), None)
     assert found.certainty.interval == Interval(2.0, 12.0, 0.96875)
     assert (found.certainty.verdict, found.certainty.p, found.certainty.band) == (SHOWN, 0.03125, None)
+
+
+def test_what_was_never_answered_wins_no_comparison() -> None:
+    """A percentile of "a" that is only known to be more than 50 ms: its ratio over 5 ms is more than 10, in every block."""
+    trials, checks, measured = _campaign(6)
+    silent = [
+        replace(m, value=None, bounds=(50.0, math.inf)) if m.trial.endswith("-a") else replace(m, value=5.0)
+        for m in measured
+    ]
+    (found,) = compare(trials, checks, silent)
+    assert found.median == Bounded(None, 10.0, math.inf)
+    assert found.certainty.interval == Interval(10.0, math.inf, 0.96875)
+    assert (found.certainty.verdict, found.typical) == (SHOWN, None)
+
+
+def test_what_neither_answered_shows_nothing() -> None:
+    """Both percentiles are only known to be more than something: the ratio is anything."""
+    trials, checks, measured = _campaign(6)
+    (found,) = compare(trials, checks, [replace(m, value=None, bounds=(50.0, math.inf)) for m in measured])
+    assert found.median == Bounded(None, 0.0, math.inf)
+    assert (found.certainty.verdict, found.certainty.p) == (NOT_SHOWN, 1.0)
+
+
+def test_a_known_minority_of_bounds_leaves_the_median() -> None:
+    """One block of six without an answer moves the interval's end; the median's bounds are those of the middle ratios."""
+    trials, checks, measured = _campaign(6)
+    silent = [replace(m, value=None, bounds=(1000.0, math.inf)) if m.trial == "b06-1-a" else m for m in measured]
+    (found,) = compare(trials, checks, silent)
+    assert found.median == exactly(7.0)
+    assert found.certainty.interval == Interval(2.0, math.inf, 0.96875)
 
 
 def test_aa_blocks_are_in_the_band_and_in_nothing_else() -> None:
@@ -67,7 +100,7 @@ def test_aa_blocks_are_in_the_band_and_in_nothing_else() -> None:
     (alone,), (found,) = compare(*_campaign(6)), compare(*_with_aa_blocks(6, scatter=1.25))
     assert (found.first, found.second, found.ratios) == (alone.first, alone.second, alone.ratios)
     assert [entry.block for entry in found.aa_ratios] == [7, 8, 9, 10, 11, 12]
-    assert [entry.ratio for entry in found.aa_ratios] == [0.8, 0.8, 1.25, 0.8, 0.8, 1.25]
+    assert [entry.ratio.value for entry in found.aa_ratios] == [0.8, 0.8, 1.25, 0.8, 0.8, 1.25]
     assert found.certainty.band is not None
     assert (found.certainty.band.low, found.certainty.band.high, found.certainty.band.blocks) == (0.8, 1.25, 6)
     assert found.certainty.verdict == SHOWN

@@ -20,7 +20,7 @@ from analysis.audit import (
 from analysis.order import Ordering, merge_stretches, orderings, summarise
 
 PRODUCED = "trial string, producer int, sequence bigint, phase string, sent_ns bigint, acked_ns bigint, error string, measure_start_ns bigint, measure_end_ns bigint"  # noqa: E501
-CONSUMED = "trial string, subscription string, producer int, sequence bigint, received_ns bigint, measure_start_ns bigint, measure_end_ns bigint"  # noqa: E501
+CONSUMED = "trial string, subscription string, producer int, sequence bigint, intended_ns bigint, received_ns bigint, measure_start_ns bigint, measure_end_ns bigint"  # noqa: E501
 
 
 def _produced(spark: SparkSession, acked: dict[int, bool]) -> Any:
@@ -29,7 +29,7 @@ def _produced(spark: SparkSession, acked: dict[int, bool]) -> Any:
 
 
 def _consumed(spark: SparkSession, sequences: list[int], subscription: str = "s") -> Any:
-    return spark.createDataFrame([("t", subscription, 0, n, 3, 0, 10) for n in sequences], CONSUMED)
+    return spark.createDataFrame([("t", subscription, 0, n, n, 3, 0, 10) for n in sequences], CONSUMED)
 
 
 def _audit(
@@ -50,14 +50,14 @@ def test_loss_duplicates_and_surplus_are_found_exactly(either_ansi: SparkSession
     """One lost, one received three times, one received though never acknowledged; over two sequence buckets."""
     produced = _produced(either_ansi, {0: True, 1: True, 2: True, 3: False, 4096: True, 4097: True})
     consumed = _consumed(either_ansi, [0, 2, 2, 2, 3, 4096])
-    assert _audit(either_ansi, produced, consumed) == [Delivery("t", "s", 5, 6, 2, 2, 1, ("0/1", "0/4097"))]
+    assert _audit(either_ansi, produced, consumed) == [Delivery("t", "s", 5, 6, 2, 2, 1, ("0/1", "0/4097"), 2)]
 
 
 def test_larger_buckets_find_the_same(spark: SparkSession) -> None:
     """A campaign of many rows has larger buckets, so that the driver holds no more of them; nothing else changes."""
     produced = _produced(spark, {0: True, 1: True, 2: True, 3: False, 4096: True, 4097: True})
     consumed = _consumed(spark, [0, 2, 2, 2, 3, 4096])
-    assert _audit(spark, produced, consumed, bits=19) == [Delivery("t", "s", 5, 6, 2, 2, 1, ("0/1", "0/4097"))]
+    assert _audit(spark, produced, consumed, bits=19) == [Delivery("t", "s", 5, 6, 2, 2, 1, ("0/1", "0/4097"), 2)]
     assert bucket_bits(200_000_000) == SEQUENCE_BITS
     many = 100_000_000_000
     assert MOST_BUCKETS / 2 < many >> bucket_bits(many) <= MOST_BUCKETS
@@ -66,7 +66,7 @@ def test_larger_buckets_find_the_same(spark: SparkSession) -> None:
 def test_a_loss_made_up_for_by_a_duplicate_is_found(spark: SparkSession) -> None:
     """Counts agree, so only the hashes can tell."""
     produced, consumed = _produced(spark, {0: True, 1: True}), _consumed(spark, [0, 0])
-    assert _audit(spark, produced, consumed) == [Delivery("t", "s", 2, 2, 1, 1, 0, ("0/1",))]
+    assert _audit(spark, produced, consumed) == [Delivery("t", "s", 2, 2, 1, 1, 0, ("0/1",), 1)]
 
 
 def test_agreeing_buckets_need_no_second_look(spark: SparkSession) -> None:

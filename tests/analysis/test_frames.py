@@ -16,7 +16,7 @@ HOSTS = f"trial string, time_ns bigint, host string, source string, metric strin
 
 
 def test_the_three_times_of_a_producer(either_ansi: SparkSession) -> None:
-    """Response from the intended send, publish from the actual one and never negative; what is unknown gives no sample.
+    """Response from the intended send, publish from the actual one and never negative; null is what is unknown.
 
     Measured is what was intended from the start of the measure phase up to and without its end.
     """
@@ -31,7 +31,17 @@ def test_the_three_times_of_a_producer(either_ansi: SparkSession) -> None:
     ]
     frames = produced_latencies(either_ansi.createDataFrame(rows, PRODUCED))
     found = [(metric, row) for metric, frame in frames.items() for row in frame.collect()]
-    assert sorted((metric, row["value_ns"], bool(row["measured"])) for metric, row in found) == [
+    unknown = [(metric, bool(row["measured"])) for metric, row in found if row["value_ns"] is None]
+    assert sorted(unknown) == [
+        *[
+            (metric, measured)
+            for metric in ("publish_latency", "response_latency")
+            for measured in (False, False, False, True)
+        ],
+        ("send_delay", True),
+    ]
+    known = [(metric, row) for metric, row in found if row["value_ns"] is not None]
+    assert sorted((metric, row["value_ns"], bool(row["measured"])) for metric, row in known) == [
         ("publish_latency", 0, True),
         ("publish_latency", 60, True),
         ("response_latency", 20, True),

@@ -21,6 +21,7 @@ from analysis.percentiles import (
     quantile_name,
     rank,
 )
+from analysis.population import Population
 from analysis.timeline import coarse_bucket
 
 LATENCIES = "subscription string, measured boolean, second int, value_ns bigint"
@@ -98,6 +99,38 @@ def test_buckets_grow_with_the_value(either_ansi: SparkSession, number_of: Calla
         for row in frame.select("value", number_of(F.col("value")).alias("bucket")).orderBy("value").collect()
     ]
     assert buckets == sorted(buckets)
+
+
+def test_what_was_never_answered_counts_as_later_than_everything(spark: SparkSession) -> None:
+    """Of 2,000 messages, of which the 1,500 fastest were answered, p50 is the 1,000th answered; p95 is only bounded.
+
+    The unanswered ones are taken to be those that were waited for shortest: p95 is the 400th of them.
+    """
+    answered = [("", True, 0, value * 1000) for value in range(1, 1501)] + [("", True, 0, None)] * 500
+    waits = ((2 * 10**9, 300), (3 * 10**9, 1700))
+    populations = {("t", "m", ""): Population(2000, waits), ("t", "n", ""): Population(100, waits)}
+    found = exact_percentiles(spark, [series(spark, "t", answered)], [500_000, 950_000, 999_000, MAXIMUM], populations)
+    assert [(one.metric, one.samples, one.value_ns, one.more_than_ns) for one in found] == [
+        ("m", 2000, 1_000_000, None),
+        ("m", 2000, None, 3 * 10**9),
+        ("m", 2000, None, None),  # fewer than ten beyond it
+        ("m", 2000, None, 3 * 10**9),
+        ("n", 100, None, 2 * 10**9),  # nothing of it was answered
+        ("n", 100, None, None),
+        ("n", 100, None, None),
+        ("n", 100, None, 2 * 10**9),
+    ]
+
+
+def test_a_bound_is_not_below_what_was_answered(spark: SparkSession) -> None:
+    """Of messages that were hardly waited for, all that is known is that they are later than the answered ones."""
+    rows = [("", True, 0, 10**9)] * 50
+    (found,) = exact_percentiles(
+        spark, [series(spark, "t", rows)], [MAXIMUM], {("t", "m", ""): Population(60, ((7, 60),))}
+    )
+    assert found.value_ns is None
+    assert found.more_than_ns == pytest.approx(10**9, rel=0.002)
+    assert found.more_than_ns <= 10**9
 
 
 def test_names() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 
+from analysis.bounded import Bounded, exactly, more_than
 from analysis.certainty.interval import Interval
 from analysis.certainty.noise_band import NoiseBand
 from analysis.certainty.verdict import NOT_SHOWN, TOO_FEW, Certainty
@@ -18,7 +20,7 @@ SURE = Certainty(Interval(0.8, 1.6, 0.969), NoiseBand(0.9, 1.1, 0.969, 6), NOT_S
 
 def comparison(metric: str, certainty: Certainty, second: str = "kafka") -> Comparison:
     """Pulsar's values are twice, then half of the other's."""
-    ratios = (BlockRatio(1, 4.0, 2.0), BlockRatio(2, 1.0, 2.0))
+    ratios = (BlockRatio(1, exactly(4.0), exactly(2.0)), BlockRatio(2, exactly(1.0), exactly(2.0)))
     return Comparison(("steady", 1), "pulsar", second, metric, "ms", ratios, (), certainty)
 
 
@@ -53,7 +55,32 @@ def test_small_ratios_look_small() -> None:
     assert axis_limits(0.5, 1.0) == pytest.approx((0.5, 1.111), abs=1e-3)
     assert axis_limits(1.0, 3.0) == (0.9, 3.0)
     found = dataclasses.replace(
-        comparison("throughput_achieved", FEW), ratios=(BlockRatio(1, 1.9999, 2.0), BlockRatio(2, 2.0, 2.0))
+        comparison("throughput_achieved", FEW),
+        ratios=(BlockRatio(1, exactly(1.9999), exactly(2.0)), BlockRatio(2, exactly(2.0), exactly(2.0))),
     )
     (drawing,) = ratio_drawings([found])
     assert ">0.92<" in drawing.svg  # which is far from all that was measured
+
+
+def test_what_has_no_bound_is_drawn_as_such() -> None:
+    """Triangles where a ratio lies beyond, an interval to the edge, and empty cells of the data for what isn't known."""
+    ratios = (BlockRatio(1, more_than(40.0), exactly(2.0)), BlockRatio(2, exactly(1.0), more_than(40.0)))
+    unbounded = dataclasses.replace(
+        SURE, interval=Interval(0.0, math.inf, 0.969), band=NoiseBand(0.0, math.inf, 0.97, 6)
+    )
+    found = dataclasses.replace(comparison("response_latency_p99", unbounded), ratios=ratios)
+    (drawing,) = ratio_drawings([found])
+    first, second = (dict(zip(drawing.columns, row, strict=True)) for row in drawing.rows)
+    assert (first["ratio"], first["ratio_low"], first["ratio_high"]) == (None, 20.0, None)
+    assert (second["ratio"], second["ratio_low"], second["ratio_high"]) == (None, 0.0, 0.025)
+    assert (first["interval_low"], first["interval_high"]) == (0.0, None)
+    assert "A triangle" in drawing.note
+
+
+def test_a_bracket_is_a_circle_with_its_range() -> None:
+    """A search's rate has a value, and may be higher."""
+    ratios = (BlockRatio(1, Bounded(100.0, 100.0, 110.0), Bounded(50.0, 50.0, 51.0)),)
+    (drawing,) = ratio_drawings([dataclasses.replace(comparison("throughput_achieved", FEW), ratios=ratios)])
+    (row,) = (dict(zip(drawing.columns, row, strict=True)) for row in drawing.rows)
+    assert (row["ratio"], row["ratio_low"], row["ratio_high"]) == (2.0, 100 / 51, 2.2)
+    assert "A triangle" not in drawing.note

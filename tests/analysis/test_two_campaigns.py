@@ -69,8 +69,8 @@ def test_alike_campaigns_are_put_side_by_side(tmp_path: Path) -> None:
     assert document["differences"] == []
     (figure,) = document["figures"]
     assert (figure["metric"], figure["system"], figure["durability"]) == ("response_latency_p99", "kafka", "2")
-    assert (figure["first_median"], figure["second_median"], figure["ratio"]) == (5.0, 12.5, 2.5)
-    assert figure["first"] == (4.0, 6.0)
+    assert [figure[name]["value"] for name in ("first_median", "second_median", "ratio")] == [5.0, 12.5, 2.5]
+    assert figure["first"] == {"value": None, "low": 4.0, "high": 6.0}
     assert not figure["overlap"]
 
 
@@ -113,7 +113,18 @@ def test_a_system_against_itself_is_left_out(tmp_path: Path) -> None:
     itself, rows = trial("aa02", 90.0)
     first = campaign(tmp_path / "a", trial("b01", 4.0), ({**itself, "block_kind": "A/A"}, rows))
     (figure,) = compare(first, campaign(tmp_path / "b", trial("b01", 4.0)))["figures"]
-    assert figure["first"] == (4.0,)
+    assert (figure["first"]["low"], figure["first"]["high"]) == (4.0, 4.0)
+
+
+def test_what_was_never_answered_has_no_upper_bound(tmp_path: Path) -> None:
+    """A percentile among unanswered messages makes a ratio that is only bounded, and ranges that are apart."""
+    silent, rows = trial("b01", 4.0)
+    rows[0] |= {"value": None, "low": 800.0, "high": None}
+    (figure,) = compare(campaign(tmp_path / "a", trial("b01", 4.0)), campaign(tmp_path / "b", (silent, rows)))[
+        "figures"
+    ]
+    assert figure["ratio"] == {"value": None, "low": 200.0, "high": None}
+    assert not figure["overlap"]
 
 
 def test_latencies_at_rates_of_their_own_are_left_out(tmp_path: Path) -> None:

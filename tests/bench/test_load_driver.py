@@ -61,6 +61,8 @@ def test_every_scheduled_message_has_a_row_and_every_receipt_one(clients: list[T
     assert all(w["cpu_s"] >= 0 and w["wall_s"] > 1.9 and w["rss_peak_bytes"] > 0 for w in result.workers)
     assert [w["state"] for w in result.workers] == ["done"] * 4
     assert result.first_acknowledgement_ms is not None
+    assert result.watched_until_ns is not None
+    assert result.phases[-1]["end_ns"] <= result.watched_until_ns["producers"] <= result.watched_until_ns["consumers"]
     assert f"rm -rf -- {tmp_path}/client-1/{result.directory}" in clients[0].asked
     assert any("800 sent, 800 acknowledged, 800 received, draining" in text for text in said)
 

@@ -74,7 +74,9 @@ def test_the_simulated_verdicts_are_the_reports(size: Any, simulated: Campaigns)
         ab = ab * np.where(np.arange(METRICS) % 2, factor, 1.0)
         verdicts = called(ab, aa).shown
         for campaign in range(len(ab)):
-            found = certainties([Ratios(list(ab[campaign, :, n]), list(aa[campaign, :, n])) for n in range(METRICS)])
+            found = certainties(
+                [Ratios.exactly(list(ab[campaign, :, n]), list(aa[campaign, :, n])) for n in range(METRICS)]
+            )
             assert [each.verdict == SHOWN for each in found] == list(verdicts[campaign])
             seen |= set(verdicts[campaign].tolist())
     assert seen == {True, False}
