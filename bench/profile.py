@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -67,11 +67,16 @@ class Profile:
         return dataclasses.replace(self, memory=memory, broker_memory_bytes=broker_memory_bytes)
 
 
+def testbed_kinds() -> tuple[str, ...]:
+    """Every kind of testbed that has a profile."""
+    return tuple(sorted(file.stem for file in PROFILES.glob("*.toml")))
+
+
 def load_profile(testbed_kind: str) -> Profile:
     """The profile of a kind of testbed. Raises InvalidInput if there is none."""
     path = PROFILES / f"{testbed_kind}.toml"
     if not path.is_file():
-        kinds = ", ".join(sorted(file.stem for file in PROFILES.glob("*.toml")))
+        kinds = ", ".join(testbed_kinds())
         raise InvalidInput(f"no profile for testbeds of kind {testbed_kind!r}. Valid kinds: {kinds}.")
     return parse_document(Profile, path, schema=PROFILE_SCHEMA)
 
@@ -81,9 +86,7 @@ def checks_for(profile: Profile, overrides: Mapping[str, Mapping[str, float]], *
     known = {check.check: check for check in profile.checks}
     for name, bounds in overrides.items():
         if name not in known:
-            raise InvalidInput(
-                f"{where}: key 'checks.{name}': unknown check. Valid choices: {', '.join(sorted(known))}."
-            )
+            raise _unknown(name, known, where=where)
         for bound in bounds:
             if bound not in known[name].bounds:
                 valid = ", ".join(sorted(known[name].bounds)) or "none, this check has no bound"
@@ -91,4 +94,15 @@ def checks_for(profile: Profile, overrides: Mapping[str, Mapping[str, float]], *
     return tuple(
         dataclasses.replace(check, bounds={**check.bounds, **overrides.get(check.check, {})})
         for check in profile.checks
+    )
+
+
+def _unknown(name: str, known: Iterable[str], *, where: str) -> InvalidInput:
+    """What to say of a check that this kind of testbed doesn't have: another kind may."""
+    kinds = [kind for kind in testbed_kinds() if any(check.check == name for check in load_profile(kind).checks)]
+    if not kinds:
+        return InvalidInput(f"{where}: key 'checks.{name}': unknown check. Valid choices: {', '.join(sorted(known))}.")
+    return InvalidInput(
+        f"{where}: key 'checks.{name}': a check of testbeds of kind {' and '.join(kinds)} only.",
+        next_step="Name such a testbed (--stack NAME is one of kind aws), or take the key out.",
     )

@@ -22,7 +22,16 @@ from bench.cli.campaign import (
 from bench.cli.conclusion import conclude
 from bench.cli.money import cost
 from bench.cli.on_emr import EMR_STEP, report_on_emr
-from bench.cli.options import Target, choice_options, console, plain_option, shown, software_option, stack_of
+from bench.cli.options import (
+    STACK_KIND,
+    Target,
+    choice_options,
+    console,
+    plain_option,
+    shown,
+    software_option,
+    stack_of,
+)
 from bench.cli.teardown import DOWN_STEP, SWEEP_STEP, UP_STEP, Keeper
 from bench.cli.testbed import print_vetting, vet_testbed
 from bench.progress import Step, clock_text
@@ -39,8 +48,6 @@ from provisioning.errors import InvalidInput, SameboxError
 from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
 from provisioning.vetting import load_thresholds
-
-TESTBED_KIND = "aws"
 
 VETTING_STEP = Step("hosts prepared and vetted", VETTING_S)
 
@@ -81,7 +88,7 @@ def aws_campaign(
     """All of it on AWS: cost and confirmation, hosts up, vetted, the campaign, a report on EMR, hosts down, nothing left."""
     campaign = load_campaign(campaign_file)
     thresholds = load_thresholds(thresholds_file) if thresholds_file else load_thresholds()
-    prepared = prepare(campaign, campaign_file, TESTBED_KIND, choice)
+    prepared = prepare(campaign, campaign_file, STACK_KIND, choice)
     target = Target(stack_name=stack_name)
     stack = stack_of(stack_name)
     steps = steps_of(prepared)

@@ -15,7 +15,7 @@ from rich.table import Table
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
 from bench.choice import WHOLE, Choice
-from bench.cli.options import choice_options, console, json_option, shown, stack_of
+from bench.cli.options import STACK_KIND, choice_options, console, json_option, shown, stack_of
 from bench.progress import clock_text
 from bench.results import Results
 from bench.runner import Prepared, prepare, steps_to_run
@@ -77,8 +77,8 @@ def cost(
         )
     seconds, record_bytes = None, 0.0
     if campaign_file:
-        # steps take the same time on every testbed
-        seconds, record_bytes = _size_of(prepare(load_campaign(campaign_file), campaign_file, "local", choice))
+        prepared = prepare(load_campaign(campaign_file), campaign_file, STACK_KIND, choice)
+        seconds, record_bytes = _size_of(prepared)
     documents = []
     for file in [stack_file(directory, name) for name in names]:
         shape = load_shape(file)

@@ -26,6 +26,8 @@ from provisioning.testbed import Testbed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+STACK_KIND = "aws"  # the kind of testbed that a stack is
+
 console = Console(stderr=True, highlight=False)
 
 

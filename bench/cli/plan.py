@@ -17,7 +17,7 @@ from bench.choice import Choice
 from bench.cli.campaign import VETTING_STEP
 from bench.cli.money import cost_of, dollars
 from bench.cli.omb import Chosen, campaign_or_omb
-from bench.cli.options import choice_options, json_option, table_console
+from bench.cli.options import STACK_KIND, choice_options, json_option, table_console
 from bench.cross_check import LeftOut, left_out
 from bench.progress import clock_text
 from bench.runner import Prepared, prepare, report_step, steps_to_run
@@ -38,7 +38,7 @@ def plan(chosen: Chosen, choice: Choice, stack: str | None, as_json: bool) -> in
 
     Starts nothing. Without --stack, what it writes is compared with what is free on this machine's disk.
     """
-    prepared = prepare(chosen.campaign, chosen.file, "aws" if stack else "local", choice)
+    prepared = prepare(chosen.campaign, chosen.file, STACK_KIND if stack else "local", choice)
     document = _document(prepared, stack)
     if as_json:
         click.echo(json.dumps(document, indent=1))

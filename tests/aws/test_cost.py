@@ -319,6 +319,16 @@ def test_the_command_prices_every_preset(tmp_path: Path) -> None:
     assert "check them" in done.stderr
 
 
+def test_a_campaign_is_priced_with_the_checks_of_a_stack(tmp_path: Path) -> None:
+    """What only hosts of a stack are checked for is a valid key of a campaign whose cost there is asked."""
+    head, workloads, rest = (CHECKOUT / "campaigns" / "smoke.toml").read_text().partition("[[workloads]]")
+    campaign = tmp_path / "own.toml"
+    campaign.write_text(f"{head}[checks.network-allowance]\nuncounted_machines = 5\n\n{workloads}{rest}")
+    for arguments in (("cost", str(campaign)), *((verb, str(campaign), "--stack", "smoke") for verb in ("cost", "plan"))):
+        done = samebox(tmp_path, *arguments)
+        assert done.returncode == 0, (arguments, done.stderr)
+
+
 def test_the_command_for_machines(tmp_path: Path) -> None:
     """--json adds up, and is nothing but JSON."""
     file = write(tmp_path, STACK, "Pulumi.t.yaml")
