@@ -30,7 +30,9 @@ PYTHON = "/usr/bin/python3.11"  # EMR's default python3 is 3.9
 _LISTED_AFTER_TRIES = 6
 _ALIVE: list[Any] = ["STARTING", "BOOTSTRAPPING", "RUNNING", "WAITING"]
 _ON_ITS_WAY: list[Any] = ["PENDING", "RUNNING"]
-_ENDING = ("TERMINATING", "TERMINATED", "TERMINATED_WITH_ERRORS")
+_ENDED = ("TERMINATED", "TERMINATED_WITH_ERRORS")
+_ENDING = ("TERMINATING", *_ENDED)
+_NOT_OVER = ("PENDING", "RUNNING", "CANCEL_PENDING")
 
 
 class Progress(Protocol):
@@ -156,9 +158,7 @@ class Emr:
         """Waits until the step has ended, telling every change and how long it has been."""
         seen = ""
         while True:
-            with _explained(f"look at {running.cluster}"):
-                cluster = self._emr.describe_cluster(ClusterId=running.cluster)["Cluster"]
-                step = self._emr.describe_step(ClusterId=running.cluster, StepId=running.step)["Step"]["Status"]
+            cluster, step = self._look(running)
             state, cluster_state = step["State"], cluster["Status"]["State"]
             text = f"{running.cluster} is {_said(cluster_state)}, the step {_said(state)}"
             elapsed = _elapsed_text(step.get("Timeline", {}).get("CreationDateTime"))
@@ -166,10 +166,20 @@ class Emr:
                 progress.notice(f"{text} ({elapsed})")
                 seen = text
             progress.detail(f"{text} ({elapsed})")
-            if state not in ("PENDING", "RUNNING", "CANCEL_PENDING") or cluster_state in _ENDING[1:]:
-                ran = state in ("COMPLETED", "FAILED")
-                return Ended(ran, state == "COMPLETED", _reason(step, cluster["Status"]), cluster.get("LogUri", ""))
+            if _has_ended(state, cluster_state, running):
+                # of the two, the one that was asked first was asked before the end, and its words may be older
+                cluster, step = self._look(running)
+                completed = step["State"] == "COMPLETED"
+                ran = completed or step["State"] == "FAILED"
+                return Ended(ran, completed, _reason(step, cluster["Status"]), cluster.get("LogUri", ""))
             time.sleep(self._poll_every_s)
+
+    def _look(self, running: Running) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """The cluster and the status of its step, as EMR describes them one after the other."""
+        with _explained(f"look at {running.cluster}"):
+            cluster = self._emr.describe_cluster(ClusterId=running.cluster)["Cluster"]
+            step = self._emr.describe_step(ClusterId=running.cluster, StepId=running.step)["Step"]["Status"]
+        return cluster, step
 
     def await_end(self, cluster: str, timeout_s: float, progress: Progress) -> None:
         """Sees the cluster end; ends it if it hasn't begun to by itself in time."""
@@ -216,6 +226,15 @@ def cluster_request(target: EmrTarget, step: SparkStep, log_uri: str) -> dict[st
         "Tags": [{"Key": key, "Value": value} for key, value in sorted(target.tags.items())],
         "Steps": [step.request(on_failure="TERMINATE_CLUSTER")],
     }
+
+
+def _has_ended(step: str, cluster: str, running: Running) -> bool:
+    """Whether nothing more comes. Why a step was cancelled only its cluster says, and one that ends with it as soon as it ends."""
+    if cluster in _ENDED:
+        return True
+    if step == "CANCELLED":
+        return cluster in _ENDING or not running.transient
+    return step not in _NOT_OVER
 
 
 def _reason(step: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:

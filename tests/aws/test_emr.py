@@ -13,6 +13,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.stub import Stubber
 from botocore.validate import ParamValidator
 from moto import mock_aws
 
@@ -21,7 +22,7 @@ from bench.cli.on_emr import require_consistent
 from bench.report import analysis_files, analysis_requirements, make_report, zip_analysis
 from bench.report_on_emr import report_job
 from bench.results import Results
-from provisioning.aws.emr import Emr, Running, SparkStep, cluster_request
+from provisioning.aws.emr import Emr, Ended, Running, SparkStep, cluster_request
 from provisioning.aws.emr_logs import last_words
 from provisioning.aws.emr_target import RELEASE, EmrTarget, emr_target
 from provisioning.aws.libraries import CLUSTER_PYTHON, libraries
@@ -293,6 +294,44 @@ def test_a_step_on_its_way_is_found_by_name(aws: boto3.session.Session) -> None:
     assert emr.find(STEP.name, given) is None
     added = emr.add(given, STEP)
     assert emr.find(STEP.name, given) == Running(given, added.step, transient=False)
+
+
+class Scripted:
+    """A session whose EMR gives these answers, a look each: state and reason of the cluster, then the state of its step."""
+
+    def __init__(self, *looks: tuple[str, str, str]) -> None:
+        self._emr = boto3.client("emr", region_name=REGION, aws_access_key_id="testing", aws_secret_access_key="testing")
+        self.stubber = Stubber(self._emr)
+        for state, reason, step in looks:
+            status = {"State": state, "StateChangeReason": {"Message": reason} if reason else {}}
+            asked = {"ClusterId": "j-1"}
+            self.stubber.add_response("describe_cluster", {"Cluster": {"Id": "j-1", "Status": status}}, asked)
+            self.stubber.add_response("describe_step", {"Step": {"Status": {"State": step}}}, asked | {"StepId": "s-1"})
+        self.stubber.activate()
+
+    def client(self, name: str) -> Any:
+        """The one that is asked for."""
+        assert name == "emr"
+        return self._emr
+
+
+@pytest.mark.parametrize(
+    ("looks", "ended"),
+    [
+        # the cluster fails between the two questions of a look
+        ([("STARTING", "", "CANCELLED"), ("TERMINATING", "no subnet", "CANCELLED"), ("TERMINATING", "no subnet", "CANCELLED")],
+         Ended(ran=False, completed=False, reason="no subnet", log_uri="")),
+        ([("TERMINATING", "", "CANCELLED"), ("TERMINATED_WITH_ERRORS", "no role", "CANCELLED")],
+         Ended(ran=False, completed=False, reason="no role", log_uri="")),
+        ([("TERMINATED", "ended by hand", "RUNNING"), ("TERMINATED", "ended by hand", "COMPLETED")],
+         Ended(ran=True, completed=True, reason="ended by hand", log_uri="")),
+    ],
+)  # fmt: skip
+def test_the_reason_is_the_one_after_the_end(looks: list[tuple[str, str, str]], ended: Ended) -> None:
+    """Cluster and step are asked one after the other: what was said before the end isn't taken for why it came."""
+    aws: Any = Scripted(*looks)
+    assert Emr(aws, poll_every_s=0.0).follow(Running("j-1", "s-1", transient=True), Heard()) == ended
+    aws.stubber.assert_no_pending_responses()
 
 
 def test_a_given_cluster_must_be_alive_and_of_the_tested_release(aws: boto3.session.Session) -> None:
