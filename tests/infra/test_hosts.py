@@ -20,6 +20,14 @@ pytestmark = [pytest.mark.integration, pytest.mark.infra, pytest.mark.usefixture
 WAIT_S = 60.0
 
 
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A folder so deep that its path is longer than what the kernel's tools keep of a device's name."""
+    deep = tmp_path / ("deep-" * 20) / ("deeper-" * 20)
+    deep.mkdir(parents=True)
+    return deep
+
+
 def hosts_of(inventory: Inventory) -> dict[str, Host]:
     """The hosts by name, once each of them answers and has its disks."""
     hosts: dict[str, Host] = {host.name: host for host in connect(inventory)}
