@@ -39,7 +39,9 @@ def attach(pid: int, output: str, argv: list[str]) -> tuple[subprocess.Popen[str
         [*argv, "-o", output, "-p", str(pid)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + ATTACH_LIMIT_S
-    while strace.poll() is None and time.monotonic() < deadline:
+    over = False
+    while strace.poll() is None and not over:
+        over = time.monotonic() >= deadline  # read before the look: one that was held up looks once more
         traced_by = tracers(pid)
         if traced_by and set(traced_by) == {strace.pid}:
             return strace, {"attached": len(traced_by)}

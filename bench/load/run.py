@@ -12,6 +12,7 @@ from bench.load.hooks import Hooks
 from bench.load.observe import progress_line
 from bench.load.samples import Sampling, received_by_subscription
 from bench.schedule import SECOND_NS, Phase, Schedule
+from provisioning.looks import looks
 
 if TYPE_CHECKING:
     from bench.load.driver import LoadSpec
@@ -70,20 +71,18 @@ class Run:
         return self._offset_ns + time.monotonic_ns()
 
     def _await_ready(self) -> Abort | None:
-        deadline = time.monotonic() + self._limits.ready_s
-        while any(worker.state == "starting" for worker in self._fleet.workers):
-            self._fleet.next(_TICK_S)
-            abort = self._worker_abort() or self._hooks.watch()
+        workers = self._fleet.workers
+        for _ in looks(self._limits.ready_s):
+            abort = self._listen() or self._hooks.watch()
             if abort is not None:
                 return abort
-            if time.monotonic() > deadline:
-                late = [worker for worker in self._fleet.workers if worker.state == "starting"]
-                names = ", ".join(worker.job.worker for worker in late)
-                reason = f"{names} not connected within {self._limits.ready_s:g} s"
-                return Abort("nothing-acknowledged", "outcome", reason, late[0].host.name)
-            ready = sum(worker.state == "ready" for worker in self._fleet.workers)
-            self._hooks.on_progress(f"{ready} of {len(self._fleet.workers)} workers ready")
-        return None
+            late = [worker for worker in workers if worker.state == "starting"]
+            if not late:
+                return None
+            self._hooks.on_progress(f"{len(workers) - len(late)} of {len(workers)} workers ready")
+        names = ", ".join(worker.job.worker for worker in late)
+        reason = f"{names} not connected within {self._limits.ready_s:g} s"
+        return Abort("nothing-acknowledged", "outcome", reason, late[0].host.name)
 
     def _gone_meanwhile(self) -> Abort | None:
         """Whether a worker has given up waiting for the start, or has ended."""
@@ -139,24 +138,33 @@ class Run:
                 return None
 
     def _step(self) -> Abort | None:
-        """Takes in what a worker says, shows the progress, and applies the rules about workers."""
-        worker = self._fleet.next(_TICK_S)
-        if self._spec.sampled and self._start_ns is not None:
-            self.sampling.take(worker, self._start_ns)
-        abort = (of_worker(worker) if worker is not None else None) or self._hooks.watch()
+        """Takes in what workers say, shows the progress, and applies the rules about workers."""
+        self._hooks.on_progress(progress_line(self._fleet, self._load_ends_s - time.monotonic()))
+        # listened to last: the operator may be held up anywhere, and who spoke meanwhile hasn't been silent
+        abort = self._hooks.watch() or self._listen()
         if abort is not None:
             return abort
-        self._hooks.on_progress(progress_line(self._fleet, self._load_ends_s - time.monotonic()))
         now = time.monotonic()
         limit_s = self._limits.silence_s
         silent = (of_silence(each, limit_s, now, since_s=self._told_s) for each in self._fleet.workers)
         return next((abort for abort in silent if abort is not None), None)
+
+    def _listen(self) -> Abort | None:
+        """Waits a moment for a worker to say something, and takes in all that was said meanwhile: nobody who spoke is called late."""
+        abort, worker = None, self._fleet.next(_TICK_S)
+        while worker is not None:
+            if self._spec.sampled and self._start_ns is not None:
+                self.sampling.take(worker, self._start_ns)
+            abort = abort or of_worker(worker)
+            worker = self._fleet.next(0)
+        return abort
 
     def _end(self, abort: Abort | None) -> None:
         order = {"stop": True} if abort is None else {"abort": abort.reason}
         # who has failed may still be busy with its loop: it is told, too
         told = [worker for worker in self._fleet.workers if worker.state not in ("done", "died", "lost")]
         self._fleet.tell(told, order)
-        deadline = time.monotonic() + self._limits.ending_s
-        while not all(worker.over for worker in self._fleet.workers) and time.monotonic() < deadline:
-            self._fleet.next(_TICK_S)
+        for _ in looks(self._limits.ending_s):
+            if all(worker.over for worker in self._fleet.workers):
+                return
+            self._listen()

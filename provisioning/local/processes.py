@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from provisioning.errors import SameboxError
+from provisioning.looks import looks
 
 HOST_ROOT_VARIABLE = "SAMEBOX_HOST_ROOT"
 SSHD_CONFIG = "sshd/sshd_config"  # below a host's root
@@ -30,8 +30,7 @@ def end_processes(belongs: Callable[[int], bool]) -> int:
     """
     spared = _with_ancestors(os.getpid())
     ended: set[int] = set()
-    deadline = time.monotonic() + END_TIMEOUT_S
-    while True:
+    for _ in looks(END_TIMEOUT_S, every_s=0.02):
         listeners_first = sorted(pid for pid in _pids() - spared if belongs(pid))
         found = _with_descendants(listeners_first) - spared
         if not found:
@@ -39,10 +38,8 @@ def end_processes(belongs: Callable[[int], bool]) -> int:
         for pid in found:
             _kill(pid)
         ended |= found
-        if time.monotonic() > deadline:
-            pids = ", ".join(str(pid) for pid in sorted(found))
-            raise SameboxError(f"processes {pids} of local hosts can't be killed.", next_step=f"Look: ps -fp {pids}")
-        time.sleep(0.02)
+    pids = ", ".join(str(pid) for pid in sorted(found))
+    raise SameboxError(f"processes {pids} of local hosts can't be killed.", next_step=f"Look: ps -fp {pids}")
 
 
 def belongs_under(folder: Path) -> Callable[[int], bool]:

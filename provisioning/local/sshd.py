@@ -11,7 +11,6 @@ import secrets
 import shutil
 import socket
 import subprocess
-import time
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from provisioning.errors import HostUnreachable, MissingRequirement
 from provisioning.inventory import DataDir, HostRecord, SshAddress
 from provisioning.local.addresses import SSH_PORT, Slot
 from provisioning.local.processes import HOST_ROOT_VARIABLE, SSHD_CONFIG, listener_of
+from provisioning.looks import looks
 
 START_TIMEOUT_S = 15.0
 DATA_DIRS = ("data-1", "data-2")
@@ -88,17 +88,16 @@ def _listen(name: str, address: str, root: Path) -> None:
         text=True,
         start_new_session=True,
     )
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while True:
+    for _ in looks(START_TIMEOUT_S, every_s=0.01):
         if listener_of(root) is not None:  # the pid file is written after the bind
             return
         text = log.read_bytes()[logged_before:].decode(errors="replace")
         if "Address already in use" in text:
             raise AddressTaken(address)
-        if started.stderr or "fatal:" in text or time.monotonic() > deadline:
-            evidence = (started.stderr + text).strip()[-800:] or f"no answer within {START_TIMEOUT_S:g} s"
-            raise HostUnreachable(name, f"its sshd on {address}:{SSH_PORT} did not start:\n{evidence}")
-        time.sleep(0.01)
+        if started.stderr or "fatal:" in text:
+            break
+    evidence = (started.stderr + text).strip()[-800:] or f"no answer within {START_TIMEOUT_S:g} s"
+    raise HostUnreachable(name, f"its sshd on {address}:{SSH_PORT} did not start:\n{evidence}")
 
 
 def _config(address: str, root: Path, operator_key: Path, user: pwd.struct_passwd) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from provisioning.errors import HostError
 from provisioning.host import Host
+from provisioning.looks import looks
 from provisioning.preparation.step import Status, Step, as_root
 
 WHY = "every host by the same server, near by: end-to-end latency is told by two clocks"
@@ -34,17 +35,16 @@ def provide_time_server(
     completed = host.run(as_root(follow_script(time_server)), check=False)
     if completed.exit_status != 0:
         raise HostError(host.name, f"chrony can't be told to follow {time_server}: {completed.stderr.strip()[-400:]}")
-    deadline = time.monotonic() + AWAIT_S
-    while (after := _selected(host)) != time_server:
-        if time.monotonic() >= deadline:
-            sources = host.run("chronyc -n sources", check=False).stdout.strip()
-            raise HostError(
-                host.name,
-                f"clock: wanted chrony to follow {time_server}, found {_shown(after)} after {AWAIT_S:g} s.\n{sources}",
-                next_step=f"See whether {host.name} reaches {time_server} (UDP port 123).",
-            )
-        sleep(_POLL_S)
-    return Step(host.name, "clock", wanted, _shown(before), _shown(after), "changed", WHY)
+    for _ in looks(AWAIT_S, every_s=_POLL_S, sleep=sleep):
+        after = _selected(host)
+        if after == time_server:
+            return Step(host.name, "clock", wanted, _shown(before), _shown(after), "changed", WHY)
+    sources = host.run("chronyc -n sources", check=False).stdout.strip()
+    raise HostError(
+        host.name,
+        f"clock: wanted chrony to follow {time_server}, found {_shown(after)} after {AWAIT_S:g} s.\n{sources}",
+        next_step=f"See whether {host.name} reaches {time_server} (UDP port 123).",
+    )
 
 
 def follow_script(time_server: str) -> str:

@@ -324,7 +324,10 @@ def test_a_campaign_is_priced_with_the_checks_of_a_stack(tmp_path: Path) -> None
     head, workloads, rest = (CHECKOUT / "campaigns" / "smoke.toml").read_text().partition("[[workloads]]")
     campaign = tmp_path / "own.toml"
     campaign.write_text(f"{head}[checks.network-allowance]\nuncounted_machines = 5\n\n{workloads}{rest}")
-    for arguments in (("cost", str(campaign)), *((verb, str(campaign), "--stack", "smoke") for verb in ("cost", "plan"))):
+    for arguments in (
+        ("cost", str(campaign)),
+        *((verb, str(campaign), "--stack", "smoke") for verb in ("cost", "plan")),
+    ):
         done = samebox(tmp_path, *arguments)
         assert done.returncode == 0, (arguments, done.stderr)
 

@@ -300,7 +300,9 @@ class Scripted:
     """A session whose EMR gives these answers, a look each: state and reason of the cluster, then the state of its step."""
 
     def __init__(self, *looks: tuple[str, str, str]) -> None:
-        self._emr = boto3.client("emr", region_name=REGION, aws_access_key_id="testing", aws_secret_access_key="testing")
+        self._emr = boto3.client(
+            "emr", region_name=REGION, aws_access_key_id="testing", aws_secret_access_key="testing"
+        )
         self.stubber = Stubber(self._emr)
         for state, reason, step in looks:
             status = {"State": state, "StateChangeReason": {"Message": reason} if reason else {}}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,49 @@ def test_every_scheduled_message_has_a_row_and_every_receipt_one(clients: list[T
     assert result.phases[-1]["end_ns"] <= result.watched_until_ns["producers"] <= result.watched_until_ns["consumers"]
     assert f"rm -rf -- {tmp_path}/client-1/{result.directory}" in clients[0].asked
     assert any("800 sent, 800 acknowledged, 800 received, draining" in text for text in said)
+
+
+def test_who_is_ready_while_nobody_looks_is_not_late(tmp_path: Path) -> None:
+    """The operator is held up beyond the limit while the last workers become ready: they are looked at once more."""
+    said_ready: list[str] = []
+
+    def note(_process: ThreadProcess, line: str) -> str:
+        if json.loads(line)["event"] == "ready":
+            said_ready.append(line)
+        return line
+
+    def held_up() -> Abort | None:
+        while len(said_ready) < 4:
+            time.sleep(0.01)
+        time.sleep(0.4)
+        return None
+
+    hosts = [ThreadHost(f"client-{number}", tmp_path, note) for number in (1, 2)]
+    with FakeBroker([TOPIC]) as broker:
+        limits = dataclasses.replace(LIMITS, ready_s=0.3, nothing_acknowledged_s=30.0, silence_s=30.0)
+        result = load(spec_of(broker, limits=limits, measure_s=0.2, warmup_s=0.1), hosts, Hooks(watch=held_up))
+    assert result.abort is None
+
+
+def test_who_spoke_while_nobody_listened_has_not_been_silent(tmp_path: Path) -> None:
+    """The operator is held up for longer than a worker may be silent: what was said meanwhile is heard before anybody is judged."""
+    held = threading.Event()
+
+    def held_up() -> Abort | None:
+        if started.is_set() and not held.is_set():
+            held.set()
+            time.sleep(3.3)
+        return None
+
+    started = threading.Event()
+    hosts = [ThreadHost(f"client-{number}", tmp_path) for number in (1, 2)]
+    with FakeBroker([TOPIC]) as broker:
+        limits = dataclasses.replace(LIMITS, silence_s=3.0, nothing_acknowledged_s=3.0)
+        result = load(
+            spec_of(broker, limits=limits, measure_s=4.0), hosts, Hooks(watch=held_up, before_start=started.set)
+        )
+    assert result.abort is None
+    assert not any("true" in host.asked for host in hosts)
 
 
 def test_each_subscription_receives_everything(clients: list[ThreadHost]) -> None:
