@@ -77,6 +77,12 @@ class Results:
 
     def manifest(self) -> dict[str, Any]:
         """The manifest. Raises InvalidInput if this isn't a results folder of this version."""
+        if not self.root.exists():
+            raise InvalidInput(
+                f"{self.root} isn't there: no campaign called {self.root.name} has come as far as its first trial.",
+                next_step="One that was killed before has recorded nothing: type the command that began it once more, "
+                f"such as `samebox run campaigns/{self.root.name}.toml`.",
+            )
         if not self.manifest_file.is_file():
             raise InvalidInput(
                 f"{self.root} is not a results folder: it has no manifest.json.",

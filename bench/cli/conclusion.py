@@ -28,6 +28,8 @@ def says_how_to_go_on(
             software = "".join(f" --software {name}={shown(tarball)}" for name, tarball in tarballs.items())
             command = f"samebox resume {shown(results.root)}{target.typed}{software}"
             reporter.notice(f"{finished} of {planned} trials are finished. Next: {command}")
+        else:
+            reporter.notice("Nothing is recorded yet, so there is nothing to resume. Next: the same command once more")
         raise
 
 

@@ -21,9 +21,11 @@ def interrupted(results: Results, target: Target, tarballs: dict[str, Path]) -> 
 
 
 def test_a_campaign_that_has_begun_can_be_resumed(tmp_path: Path) -> None:
-    """With what is finished, and the options that it was run with; before it has begun there is nothing to resume."""
+    """With what is finished, and the options that it was run with; before it has begun it is typed once more."""
     results, target = Results(tmp_path / "demo"), Target(stack_name="night")
-    assert interrupted(results, target, {}) == []
+    assert interrupted(results, target, {}) == [
+        "Nothing is recorded yet, so there is nothing to resume. Next: the same command once more"
+    ]
     campaign_file = tmp_path / "demo.toml"
     campaign_file.write_text("schema = 1\n")
     results.begin({"schema": 1, "order": [{"trial": "one"}, {"trial": "two"}]}, {}, campaign_file)

@@ -69,3 +69,10 @@ def test_another_folder_is_not_results(tmp_path: Path) -> None:
     """A folder without a manifest is refused by name."""
     with pytest.raises(InvalidInput, match="not a results folder"):
         Results(tmp_path).manifest()
+
+
+def test_a_campaign_killed_before_its_manifest_is_typed_once_more(tmp_path: Path) -> None:
+    """There is no folder yet, and nothing in it to be resumed: the sentence says so and what to type."""
+    with pytest.raises(InvalidInput, match="demo isn't there: no campaign called demo") as caught:
+        Results(tmp_path / "demo").manifest()
+    assert "`samebox run campaigns/demo.toml`" in caught.value.next_step
