@@ -19,6 +19,9 @@ from bench.profile import Check
 from bench.results import MANIFEST_SCHEMA
 from provisioning.inventory import Inventory
 
+# what a campaign's figures depend on in a checkout; a campaign file of one's own is no change to the kit
+CODE = ("analysis", "bench", "disk-checks", "provisioning", "pyproject.toml", "requirements.lock")
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -93,13 +96,25 @@ def _sha256(path: Path) -> str:
 
 
 def _git_state(checkout: Path) -> dict[str, Any]:
-    """Commit and whether tracked files differ from it; nulls where this isn't a git checkout or git isn't installed."""
+    """Commit, whether the checkout differs from it, and a digest of what differs in the code (null: nothing does); nulls where
+    this isn't a git checkout or git isn't installed."""
 
     def ask(*arguments: str) -> str:
         command = ["git", "-C", str(checkout), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
 
     try:
-        return {"commit": ask("rev-parse", "HEAD"), "dirty": bool(ask("status", "--porcelain"))}
-    except (OSError, subprocess.SubprocessError):
+        if Path(ask("rev-parse", "--show-toplevel")).resolve() != checkout.resolve():
+            return {"commit": None, "dirty": None}  # an unpacked archive inside of another project's checkout
+        changed = ask("diff", "HEAD", "--binary", "--", *CODE)
+        added = ask("ls-files", "--others", "--exclude-standard", "--", *CODE).splitlines()
+        digest = hashlib.sha256(
+            "\n".join([changed, *(f"{name} {_sha256(checkout / name)}" for name in added)]).encode()
+        )
+        return {
+            "commit": ask("rev-parse", "HEAD"),
+            "dirty": bool(ask("status", "--porcelain")),
+            "changes_sha256": digest.hexdigest() if changed or added else None,
+        }
+    except (OSError, subprocess.SubprocessError, UnicodeError):
         return {"commit": None, "dirty": None}

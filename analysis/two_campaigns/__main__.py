@@ -14,6 +14,7 @@ from analysis.bounded import median_of, range_of
 from analysis.errors import AnalysisError
 from analysis.schema import require_known_schema
 from analysis.two_campaigns.conditions import GROUPS, Difference, conditions, differences
+from analysis.two_campaigns.effective import effective_settings
 from analysis.two_campaigns.figures import Figure, figures
 
 _SHOWN = 12
@@ -64,7 +65,7 @@ def compare(first: Path, second: Path, *, despite: Sequence[str] = ()) -> dict[s
 
 def _conditions(folder: Path, manifest: dict[str, Any], report: dict[str, Any]) -> dict[str, dict[str, str]]:
     try:
-        return conditions(manifest, report)
+        return conditions(manifest, report, effective_settings(folder, manifest, report["trials"]))
     except KeyError as key:
         raise AnalysisError(
             f"{folder}: manifest.json or report.json lacks {key}: another version of samebox wrote it.",

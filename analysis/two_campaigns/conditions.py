@@ -8,7 +8,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-GROUPS = ("testbed", "machines", "scale", "workloads", "durability", "settings", "checks", "software", "samebox")
+from analysis.two_campaigns.effective import UNKNOWN, Effective
+
+GROUPS = (
+    "testbed",
+    "machines",
+    "scale",
+    "workloads",
+    "durability",
+    "settings",
+    "effective",
+    "checks",
+    "software",
+    "samebox",
+)
 Conditions = Mapping[str, Mapping[str, str]]
 
 
@@ -22,8 +35,10 @@ class Difference:
     second: str | None
 
 
-def conditions(manifest: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Group -> condition -> value, of a campaign's manifest.json and report.json."""
+def conditions(
+    manifest: Mapping[str, Any], report: Mapping[str, Any], effective: Effective
+) -> dict[str, dict[str, str]]:
+    """Group -> condition -> value, of a campaign's manifest.json and report.json, and of what was read back in its trials."""
     hosts = manifest["testbed"]["hosts"]
     roles = Counter(host["role"] for host in hosts)
     types = {role: sorted({host["instance_type"] for host in hosts if host["role"] == role}) for role in roles}
@@ -41,28 +56,46 @@ def conditions(manifest: Mapping[str, Any], report: Mapping[str, Any]) -> dict[s
         "settings": _flat(
             {"profile": manifest["system_profile"]["name"], "campaign": manifest["definition"].get("settings") or {}}
         ),
+        "effective": {f"{cell}:{key}": value for cell, own in effective.items() for key, value in own.items()},
         "checks": _flat({check["check"]: check.get("bounds") or {} for check in manifest["checks"]}),
         "software": _flat(manifest["software"]),
-        "samebox": {"version": str(manifest["samebox_version"])},
+        "samebox": {"version": str(manifest["samebox_version"]), **_code(manifest["git"])},
     }
 
 
 def differences(first: Conditions, second: Conditions) -> list[Difference]:
-    """Every condition that isn't the same, group by group. Of workloads only those that both have are looked at."""
-    found = []
-    common = _workloads(first) & _workloads(second)
+    """Every condition that isn't the same, group by group; what nobody recorded is the same as nothing.
+
+    Of workloads, and of settings read back under them, only those that both have are looked at; a setting that differs in the
+    same way under several is named once.
+    """
+    found: dict[tuple[str, str, str | None, str | None], Difference] = {}
     for group in GROUPS:
+        separator = _PARTS.get(group)
         one, other = first[group], second[group]
+        common = {_part(key, separator) for key in one} & {_part(key, separator) for key in other}
         for key in dict.fromkeys([*one, *other]):
-            if group == "workloads" and key.split(".")[0] not in common:
+            if separator and _part(key, separator) not in common:
                 continue
-            if one.get(key) != other.get(key):
-                found.append(Difference(group, key, one.get(key), other.get(key)))
-    return found
+            values = one.get(key), other.get(key)
+            if values[0] != values[1] or UNKNOWN in values:
+                named = key.partition(":")[2] or key
+                found.setdefault((group, named, *values), Difference(group, key, *values))
+    return list(found.values())
 
 
-def _workloads(of: Conditions) -> set[str]:
-    return {key.split(".")[0] for key in of["workloads"]}
+# groups of which only the parts that both campaigns have are compared, and what ends a part's name
+_PARTS = {"workloads": ".", "effective": ":"}
+
+
+def _part(key: str, separator: str | None) -> str:
+    return key.split(separator)[0] if separator else ""
+
+
+def _code(git: Mapping[str, Any]) -> dict[str, str]:
+    """The commit, and what was changed in its code: not of two changed checkouts it can be said that they are the same."""
+    changes = "none" if git.get("dirty") is False else git.get("changes_sha256", UNKNOWN) or "none"
+    return {"commit": str(git.get("commit") or UNKNOWN), "changes to it": str(changes)}
 
 
 def _machines(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -24,7 +24,8 @@ from provisioning.errors import SameboxError
     "--despite",
     multiple=True,
     metavar="GROUP",
-    help="Compare although this differs: testbed, machines, scale, workloads, durability, settings, checks, software or samebox.",
+    help="Compare although this differs: testbed, machines, scale, workloads, durability, settings, effective (what was "
+    "read back), checks, software or samebox.",
 )
 @json_option
 def compare(first: Path, second: Path, despite: tuple[str, ...], as_json: bool) -> int:

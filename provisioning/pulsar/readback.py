@@ -25,6 +25,7 @@ _OPTIONAL = re.compile(r"Optional\[(.*)\]")
 _LIST = re.compile(r"\[(.*)\]")
 _WHOLE = re.compile(r"(-?\d+)\.0")
 _SERVER = re.compile(r"^(server\.\d+)=([^;\s]+?)(?::participant)?(?:;.*)?$", re.M)
+_NO_SETTING = ("server.", "dataDirSize=", "dataLogSize=")
 _ZOOKEEPER_PROPERTY = "zookeeper."
 _VERSION_DIR = "/version-2"
 
@@ -51,8 +52,10 @@ def bookie_settings(body: str, known: frozenset[str]) -> dict[str, str]:
 
 
 def zookeeper_settings(conf: str, system_properties: Mapping[str, str], known: frozenset[str]) -> dict[str, str]:
-    """The `conf` command, and the system properties that ZooKeeper's classes know."""
-    settings = dict(line.split("=", 1) for line in conf.splitlines() if "=" in line and not line.startswith("server."))
+    """The `conf` command without the sizes that it measures, and the system properties that ZooKeeper's classes know."""
+    settings = dict(
+        line.split("=", 1) for line in conf.splitlines() if "=" in line and not line.startswith(_NO_SETTING)
+    )
     settings |= dict(_SERVER.findall(conf))
     for key in ("dataDir", "dataLogDir"):
         settings[key] = settings.get(key, "").removesuffix(_VERSION_DIR)

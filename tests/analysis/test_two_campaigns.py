@@ -23,7 +23,14 @@ MANIFEST: dict[str, Any] = {
     "testbed": {
         "testbed": {"kind": "aws", "name": "t"},
         "hosts": [
-            {"name": "broker-1", "role": "broker", "instance_type": "i3en.2xlarge"},
+            {
+                "name": "broker-1",
+                "role": "broker",
+                "instance_type": "i3en.2xlarge",
+                "address": "10.0.0.7",
+                "root": "/mnt/7",
+                "data_dirs": [{"path": "/mnt/7/data"}],
+            },
             {"name": "client-1", "role": "client", "instance_type": "m5n.2xlarge"},
         ],
     },
@@ -45,7 +52,8 @@ def trial(name: str, p99_ms: float, validity: str = "valid") -> tuple[dict[str, 
     ]
     own = {"trial": name, "system": "kafka", "durability": "2", "workload": "steady"}
     workload = {"name": "steady", "rate_per_s": 2000, "pacing": "open-loop"}
-    return {"trial": name, "validity": validity, "workload": workload}, [{**own, **row} for row in rows]
+    shown = {"trial": name, "validity": validity, "system": "kafka", "durability": {"name": "2"}, "workload": workload}
+    return shown, [{**own, **row} for row in rows]
 
 
 def campaign(folder: Path, *trials: tuple[dict[str, Any], list[dict[str, Any]]], **changes: Any) -> Path:
@@ -58,7 +66,17 @@ def campaign(folder: Path, *trials: tuple[dict[str, Any], list[dict[str, Any]]],
     (folder / "report").mkdir(parents=True)
     (folder / "manifest.json").write_text(json.dumps({**copy.deepcopy(MANIFEST), **changes}))
     (folder / "report" / "report.json").write_text(json.dumps(report))
+    for each, _ in trials:
+        read_back(folder, each["trial"])
     return folder
+
+
+def read_back(folder: Path, name: str, *, address: str = "10.0.0.7", root: str = "/mnt/7", **changes: str) -> None:
+    """A trial's file with what its one broker says of itself, and what its clients were given."""
+    broker = {"listeners": f"{address}:9092", "log.dirs": f"{root}/data/logs", "flush": "1", **changes}
+    file = folder / "trials" / name / "trial.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"settings": {"effective": {"broker/broker-1": broker}, "client": {"acks": "all"}}}))
 
 
 def test_alike_campaigns_are_put_side_by_side(tmp_path: Path) -> None:
@@ -82,6 +100,10 @@ def test_alike_campaigns_are_put_side_by_side(tmp_path: Path) -> None:
         ({"checks": [{"check": "steal", "bounds": {"share": 0.5}}]}, "checks", "steal.share: 0.01 / 0.5"),
         ({"scale": {"name": "local", "rules": []}}, "scale", "scale: none / -"),
         ({"samebox_version": "0.2.0"}, "samebox", "version: 0.1.0 / 0.2.0"),
+        ({"git": {"commit": "def", "dirty": False}}, "samebox", "commit: abc / def"),
+        ({"git": {"commit": None, "dirty": None}}, "samebox", "commit: abc / not recorded"),
+        ({"git": {"commit": "abc", "dirty": True}}, "samebox", "changes to it: none / not recorded"),
+        ({"git": {"commit": "abc", "dirty": True, "changes_sha256": "12"}}, "samebox", "changes to it: none / 12"),
         ({"facts": {"broker-1": {"cpu_model": "C", "cpus": 8}}}, "machines", "broker.cpu_model: A / C"),
     ],
 )
@@ -94,6 +116,33 @@ def test_unlike_campaigns_are_refused(tmp_path: Path, changes: dict[str, Any], g
     assert f"--despite {group}" in refused.value.next_step
     found = compare(first, second, despite=[group])
     assert {each["group"] for each in found["differences"]} == {group}
+
+
+def test_what_was_read_back_must_be_alike(tmp_path: Path) -> None:
+    """A setting that a running process had otherwise is named, whatever was intended; one that only says which host it is isn't."""
+    first, second = campaign(tmp_path / "a", trial("b01", 4.0)), campaign(tmp_path / "b", trial("b01", 4.0))
+    manifest = json.loads((second / "manifest.json").read_text())
+    manifest["testbed"]["hosts"][0] |= {"address": "10.9.9.9", "root": "/srv", "data_dirs": [{"path": "/srv/data"}]}
+    (second / "manifest.json").write_text(json.dumps(manifest))
+    read_back(second, "b01", address="10.9.9.9", root="/srv")
+    assert compare(first, second)["differences"] == []
+    read_back(second, "b01", address="10.9.9.9", root="/srv", flush="1000")
+    with pytest.raises(AnalysisError, match=r"effective: kafka\.2\.steady:broker\.flush: 1 / 1000$"):
+        compare(first, second)
+    assert len(compare(first, second, despite=["effective"])["differences"]) == 1
+    (second / "trials" / "b01" / "trial.json").unlink()
+    with pytest.raises(AnalysisError, match=r"settings\.effective: - / not recorded"):
+        compare(first, second)
+
+
+def test_two_checkouts_with_changes_are_the_same_by_their_changes(tmp_path: Path) -> None:
+    """By a digest of them; where none was recorded nobody can say so."""
+    for changes, alike in (({"changes_sha256": "12"}, True), ({}, False), ({"changes_sha256": None}, True)):
+        git = {"commit": "abc", "dirty": True, **changes}
+        folder = tmp_path / f"{changes}"
+        first = campaign(folder / "a", trial("b01", 4.0), git=git)
+        second = campaign(folder / "b", trial("b01", 4.0), git=git)
+        assert bool(compare(first, second, despite=["samebox"])["differences"]) is not alike
 
 
 def test_only_workloads_of_both_must_be_alike(tmp_path: Path) -> None:

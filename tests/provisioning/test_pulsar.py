@@ -207,6 +207,7 @@ def test_zookeeper_settings_as_recorded() -> None:
     assert shown["zookeeper.tickTme"] == "3"
     known = frozenset({"zookeeper.admin.enableServer", "zookeeper.4lw.commands.whitelist"})
     effective = readback.zookeeper_settings((RECORDED / "zookeeper-conf.txt").read_text(), shown, known)
+    assert not {"dataDirSize", "dataLogSize"} & effective.keys()
     assert effective["tickTime"] == "2000"
     assert effective["server.3"] == "127.0.0.23:2888:3888"
     assert effective["dataDir"].endswith("/zookeeper")
