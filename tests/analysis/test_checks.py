@@ -103,6 +103,20 @@ def test_each_rule_fails_on_what_it_is_for(
     assert _verdict(_evidence(changes, observed), check).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("odd", "verdict"),
+    [({}, "valid"), ({"resident_after": 0.4}, "invalid"), ({"resident_before": 0.2}, "invalid")],
+)
+@pytest.mark.parametrize("which", [0, -1])
+def test_one_canary_that_stayed_warm_is_enough(odd: dict[str, float], verdict: str, which: int) -> None:
+    """The warmest decides after the reset, the coldest before it, wherever among the others it stands."""
+    hosts = [host["name"] for host in _evidence().trial.document["hosts"] if host["role"] == "broker"]
+    cold = {"resident_before": 1.0, "resident_after": 0.0}
+    canaries = [{"host": host, "data_dir": f"/d-{n}", **cold} for host in hosts for n in (1, 2)]
+    canaries[which].update(odd)
+    assert _verdict(_evidence({}, {"reset": {"canaries": canaries}}), "cold-caches").verdict == verdict
+
+
 def test_rules_on_aggregates_fail_on_what_they_are_for() -> None:
     """The checks that read Spark's aggregates, one fault each."""
     sound = _evidence()
