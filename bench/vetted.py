@@ -12,7 +12,7 @@ from provisioning.document import parse_document
 from provisioning.inventory import Inventory
 from provisioning.vetting import Vetting
 
-VETTED_SCHEMA = 1
+VETTED_SCHEMA = 2
 
 
 @dataclass(frozen=True)

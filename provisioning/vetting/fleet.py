@@ -1,54 +1,120 @@
-"""Rule (b): a disk or client against its fleet, the hosts of the same role and instance type. Pure; only the bad side counts."""
+"""Rule (b): a disk or client against its fleet, the hosts of the same role and instance type. Pure; only the bad side counts.
+
+Its bounds aren't chosen but computed (scatter.py) from a rate: how many healthy fleets of this size lose a disk, or are warned.
+"""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from provisioning.vetting.metrics import METRICS, Metric, median_repeat
+from provisioning.vetting.metrics import METRICS, Metric, median_repeat, per_repeat
 from provisioning.vetting.probes import Series
+from provisioning.vetting.scatter import deviation_bound, log_worse, share_of
 from provisioning.vetting.thresholds import FleetRule
 from provisioning.vetting.verdicts import Finding, Grade
 
-MAD_TO_SIGMA = 1.4826  # the MAD of a normal distribution times this is its standard deviation
+
+@dataclass(frozen=True)
+class _Compared:
+    """A figure of a disk beside those of the others in its fleet."""
+
+    metric: Metric
+    measured: float
+    others: tuple[float, ...]
+    repeats: int
+
+    @property
+    def expected(self) -> float:
+        return statistics.median(self.others)
+
+    @property
+    def log_worse(self) -> float:
+        return log_worse(self.measured, self.expected, higher_is_better=self.metric.higher_is_better)
 
 
 def fleet_findings(series: Series, fleet: Sequence[Series], rule: FleetRule) -> Iterator[Finding]:
     """The findings on `series`; `fleet` contains it."""
-    for name in (*rule.reject_metrics, *rule.warn_metrics):
-        metric = METRICS[name]
-        measured = median_repeat(series, metric) if metric.kind == series.kind else None
+    judged = [name for name in rule.reject_metrics if METRICS[name].kind == series.kind]
+    warned = [name for name in rule.warn_metrics if METRICS[name].kind == series.kind]
+    compared = []
+    for name in (*judged, *warned):
+        metric, measured = METRICS[name], median_repeat(series, METRICS[name])
         if measured is None:
             continue
-        values = [value for other in fleet if (value := median_repeat(other, metric)) is not None]
-        yield _compare(metric, measured, values, rule, "reject" if name in rule.reject_metrics else "warn")
+        others = tuple(v for other in fleet if other is not series and (v := median_repeat(other, metric)) is not None)
+        if not others:
+            sentence = f"{metric.label} {metric.show(measured)}: there is no other to compare with."
+            yield Finding.of(metric, measured, None, "fleet", "not judged", sentence)
+            continue
+        one = _Compared(metric, measured, others, len(per_repeat(series, metric)))
+        if name in judged:
+            compared.append(one)
+            yield _on_one_figure(one, len(judged), rule)
+        else:
+            yield _on_a_tail(one, len(warned), rule)
+    if len(compared) > 1:
+        yield _on_all_at_once(compared, rule)
 
 
-def _compare(metric: Metric, measured: float, values: Sequence[float], rule: FleetRule, bad_grade: Grade) -> Finding:
-    median = statistics.median(values)
-    shown = f"{metric.label} {metric.show(measured)}"
-    if len(values) == 1:
-        return Finding.of(metric, measured, None, "fleet", "not judged", f"{shown}: there is no other to compare with.")
-    worse = metric.worse_share(measured, median)
-    reason = _beyond(measured, worse, median, values, rule)
+def _on_one_figure(one: _Compared, figures: int, rule: FleetRule) -> Finding:
+    disks = len(one.others) + 1
+    reject, warn = (
+        deviation_bound(rule.scatter, disks=disks, repeats=one.repeats, tests=disks * figures, rate=rate)
+        for rate in (rule.false_rejections, rule.false_warnings)
+    )
+    if one.log_worse <= warn:
+        return _finding(one, "accept", f"bound {_shown(one, reject)}")
+    if one.log_worse <= reject:
+        return _finding(
+            one, "warn", f"bound {_shown(one, warn)}, crossed in {rule.false_warnings:.0%} of healthy fleets"
+        )
+    reason = f"bound {_shown(one, reject)}, crossed in {rule.false_rejections:.0%} of healthy fleets of {disks}"
+    if disks < rule.min_disks:
+        return _finding(one, "warn", f"{reason}, but {disks} can't say which one is off")
+    return _finding(one, "reject", reason)
+
+
+def _on_a_tail(one: _Compared, figures: int, rule: FleetRule) -> Finding:
+    disks = len(one.others) + 1
+    bound = deviation_bound(
+        rule.tail_scatter, disks=disks, repeats=one.repeats, tests=disks * figures, rate=rule.false_warnings
+    )
+    return _finding(one, "warn" if one.log_worse > bound else "accept", f"warned above {_shown(one, bound)}")
+
+
+def _on_all_at_once(compared: Sequence[_Compared], rule: FleetRule) -> Finding:
+    """A disk that is a little worse in everything: each figure alone would pass."""
+    disks = min(len(one.others) for one in compared) + 1
+    bound = deviation_bound(
+        rule.scatter,
+        disks=disks,
+        repeats=min(one.repeats for one in compared),
+        tests=disks,
+        rate=rule.false_warnings,
+        averaged=len(compared),
+    )
+    mean = statistics.fmean(one.log_worse for one in compared)
+    worse, most = share_of(mean, higher_is_better=True), share_of(bound, higher_is_better=True)
+    grade: Grade = "warn" if mean > bound else "accept"
+    labels = ", ".join(one.metric.label for one in compared)
     side = "worse" if worse > 0 else "better"
-    sentence = f"{shown} is {abs(worse):.1%} {side} than the median {metric.show(median)} of {len(values)}"
-    if not reason:
-        return Finding.of(metric, measured, median, "fleet", "accept", f"{sentence}.")
-    if len(values) < rule.min_disks:
-        bad_grade, reason = "warn", f"{reason}, but {len(values)} can't say which one is off"
-    return Finding.of(metric, measured, median, "fleet", bad_grade, f"{sentence} ({reason}).")
+    sentence = (
+        f"{labels} together {abs(worse):.1%} {side} than the median of {disks - 1} others (warned above {most:.1%})."
+    )
+    return Finding("all figures", "%", worse, most, None, "fleet", grade, sentence)
 
 
-def _beyond(measured: float, worse: float, median: float, values: Sequence[float], rule: FleetRule) -> str:
-    """Which bound is crossed; empty = none."""
-    if worse > rule.reject_worse_share:
-        return f"bound {rule.reject_worse_share:.0%}"
-    sigma = MAD_TO_SIGMA * statistics.median(abs(value - median) for value in values)
-    if (
-        len(values) >= rule.mad_min_disks
-        and worse > rule.mad_worse_share
-        and abs(measured - median) > rule.mad_factor * sigma
-    ):
-        return f"more than {rule.mad_factor:g} robust standard deviations and more than {rule.mad_worse_share:.0%}"
-    return ""
+def _finding(one: _Compared, grade: Grade, reason: str) -> Finding:
+    metric, worse = one.metric, share_of(one.log_worse, higher_is_better=one.metric.higher_is_better)
+    side = "worse" if worse > 0 else "better"
+    sentence = (
+        f"{metric.label} {metric.show(one.measured)} is {abs(worse):.1%} {side} than the median "
+        f"{metric.show(one.expected)} of {len(one.others)} others ({reason})."
+    )
+    return Finding.of(metric, one.measured, one.expected, "fleet", grade, sentence)
+
+
+def _shown(one: _Compared, log_bound: float) -> str:
+    return f"{share_of(log_bound, higher_is_better=one.metric.higher_is_better):.1%}"

@@ -1,7 +1,7 @@
 """Judges probes by the rules of the thresholds file. Pure: the same probes and thresholds give the same verdicts.
 
 Rules, in the order in which a reader asks: probe (could it be measured), idle (was the host quiet), preset (a), fleet (b),
-fsync (c), repeats (d), flush (e), network. Why the median repeat is judged and not the pooled samples: a burst of somebody
+fsync and stalls (c), repeats (d), flush (e), network. Why the median repeat is judged and not the pooled samples: a burst of somebody
 else's I/O in one repeat fills the pooled p99, while a disk that stalls does so in most repeats; all samples are kept.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from provisioning.vetting.fleet import fleet_findings
+from provisioning.vetting.flushes import flush_findings
 from provisioning.vetting.metrics import METRICS, Metric, busiest_share, median_repeat, per_repeat, variation
 from provisioning.vetting.probes import Pair, Probes, Series
 from provisioning.vetting.thresholds import Thresholds
@@ -44,7 +45,18 @@ def judge(probes: Probes, thresholds: Thresholds) -> Judgement:
             Verdict.of(finding, host.name, series.device, shared) for host in series.hosts for finding in findings
         ]
     verdicts += [verdict for pair in probes.pairs for verdict in _network(pair, probes.pairs, thresholds)]
-    return Judgement(tuple(verdicts), (_caveat(probes),) if one_machine else ())
+    return Judgement(tuple(verdicts), (_caveat(probes),) if one_machine else tuple(_without_preset(probes, thresholds)))
+
+
+def _without_preset(probes: Probes, thresholds: Thresholds) -> Iterator[str]:
+    """What nothing but its like has been compared with. On one machine another caveat says more."""
+    types = [series.hosts[0].instance_type for series in probes.series if series.kind == "disk"]
+    for name in dict.fromkeys(types):
+        if thresholds.preset_of(name) is None:
+            yield (
+                f"no preset for instance type {name}: its disks were compared with one another only, so vetting can't see"
+                " a fleet that is slow as a whole"
+            )
 
 
 def _caveat(probes: Probes) -> str:
@@ -59,11 +71,11 @@ def _peers(one: Series, other: Series) -> bool:
 
 
 def _softened(finding: Finding, series: Series, thresholds: Thresholds) -> Finding:
-    """On one machine, other hosts' work is in every figure: fleet and repeats only warn, and so does fsync if it wasn't idle."""
+    """On one machine, other hosts' work is in every figure: fleet, repeats and stalls only warn; so does fsync if it wasn't idle."""
     busy = busiest_share(series.repeats)
     not_idle = busy is not None and busy > thresholds.idle_rule.warn_busy_share
     if finding.verdict != "reject" or not (
-        finding.rule in ("fleet", "repeats") or (finding.rule == "fsync" and not_idle)
+        finding.rule in ("fleet", "repeats", "stalls") or (finding.rule == "fsync" and not_idle)
     ):
         return finding
     why = f"the machine was {busy:.0%} busy" if finding.rule == "fsync" else "all brokers share one machine"
@@ -76,8 +88,7 @@ def _alone(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _idle(series, thresholds)
     if series.kind == "disk":
         yield from _preset(series, thresholds)
-        yield from _fsync(series, thresholds)
-        yield from _flush(series, thresholds)
+        yield from flush_findings(series, thresholds)
     yield from _repeats(series, thresholds)
 
 
@@ -107,7 +118,7 @@ def _preset(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
     if measured is None:
         return
     if preset is None:
-        sentence = f"No preset for instance type {instance_type}."
+        sentence = f"No preset for instance type {instance_type}: nobody has published what dd writes there."
         yield Finding.of(metric, measured, None, "preset", "not judged", sentence)
         return
     bound = thresholds.preset_rule.reject_below_share
@@ -115,47 +126,21 @@ def _preset(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
     sentence = (
         f"{metric.label} {metric.show(measured)} is {measured / preset:.1%} of {instance_type}'s {metric.show(preset)}"
     )
-    yield Finding.of(metric, measured, preset, "preset", grade, f"{sentence} (reject below {bound:.0%}).")
-
-
-def _fsync(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
-    metric, rule = METRICS["fsync_p99_ns"], thresholds.fsync_rule
-    measured = median_repeat(series, metric)
-    if measured is None:
-        return
-    solid_state = series.facts.get("rotational") is False
-    grade: _Grade = "accept"
-    bound_ms = rule.warn_p99_ms_solid_state if solid_state else rule.reject_p99_ms
-    if measured > rule.reject_p99_ms * 1e6:
-        grade, bound_ms = "reject", rule.reject_p99_ms
-    elif solid_state and measured > rule.warn_p99_ms_solid_state * 1e6:
-        grade = "warn"
-    each = ", ".join(metric.show(value) for value in per_repeat(series, metric))
-    sentence = f"{metric.label} {metric.show(measured)} (repeats {each}); bound {bound_ms:g} ms."
-    yield Finding.of(metric, measured, bound_ms * 1e6, "fsync", grade, sentence, bound=True)
-
-
-def _flush(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
-    metric = METRICS["fsync_p50_ns"]
-    measured, bound_ns = median_repeat(series, metric), thresholds.flush_rule.warn_p50_below_us * 1e3
-    if measured is None:
-        return
-    mode = series.facts.get("write_cache") or "unknown"
-    sentence = f"{metric.label} {metric.show(measured)}, write cache mode {mode}."
-    if measured < bound_ns:
-        sentence = f"{metric.label} {metric.show(measured)}: the flush may not be real (write cache mode {mode})."
-    grade: _Grade = "warn" if measured < bound_ns else "accept"
-    yield Finding.of(metric, measured, bound_ns, "flush", grade, sentence, bound=True)
+    source = thresholds.instances[instance_type].source
+    yield Finding.of(metric, measured, preset, "preset", grade, f"{sentence} (reject below {bound:.0%}; {source}).")
 
 
 def _repeats(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
     for metric in _of_kind(thresholds.repeats_rule.metrics, series.kind):
-        values, bound = per_repeat(series, metric), thresholds.repeats_rule.reject_variation
+        values, rule = per_repeat(series, metric), thresholds.repeats_rule
         spread = variation(values)
         if spread is None:
             continue
-        grade: _Grade = "reject" if spread > bound else "accept"
-        word = "unstable" if grade == "reject" else "stable"
+        grade: _Grade = "accept"
+        if spread > rule.warn_variation:
+            grade = "reject" if spread > rule.reject_variation else "warn"
+        bound = rule.reject_variation if grade == "reject" else rule.warn_variation
+        word = "stable" if grade == "accept" else "unstable"
         each = ", ".join(metric.show(value) for value in values)
         sentence = f"{metric.label} {word}: {each} vary by {spread:.1%} (bound {bound:.0%})."
         yield Finding(f"{metric.label} variation", "%", spread, bound, None, "repeats", grade, sentence)

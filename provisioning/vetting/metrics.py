@@ -10,7 +10,7 @@ from typing import Any
 
 from provisioning.vetting.probes import Repeat, Series
 
-_SAMPLES_BEYOND = 10  # fewer beyond a percentile and it isn't known
+SAMPLES_BEYOND = 10  # fewer beyond a percentile and it isn't known
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ METRICS: dict[str, Metric] = {
         ),
         Metric("fsync_p50_ns", "fsync p50", "us", 1e3, False, "disk", "fsync", _fsync(0.50)),
         Metric("fsync_p99_ns", "fsync p99", "ms", 1e6, False, "disk", "fsync", _fsync(0.99)),
+        Metric("fsync_p99_9_ns", "fsync p99.9", "ms", 1e6, False, "disk", "fsync", _fsync(0.999)),
+        Metric("fsync_max_ns", "fsync max", "ms", 1e6, False, "disk", "fsync", _fsync(1.0)),
         Metric(
             "records_bytes_per_s", "record write", "MB/s", 1e6, True, "client", "records", lambda r: r["bytes_per_s"]
         ),
@@ -104,7 +106,7 @@ def fsync_summary(series: Series) -> dict[str, float | None]:
         return {"count": 0}
     shares = {"p50_ns": 0.50, "p90_ns": 0.90, "p99_ns": 0.99, "p99_9_ns": 0.999}
     shown = {
-        name: percentile(samples, q) if round(len(samples) * (1 - q), 6) >= _SAMPLES_BEYOND else None
+        name: percentile(samples, q) if round(len(samples) * (1 - q), 6) >= SAMPLES_BEYOND else None
         for name, q in shares.items()
     }
     return {"count": len(samples), **shown, "max_ns": max(samples)}

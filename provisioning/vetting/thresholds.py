@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from provisioning.document import parse_document
 from provisioning.errors import InvalidInput
+from provisioning.vetting.scatter import Scatter
 
 DEFAULT_THRESHOLDS = Path(__file__).resolve().parent.parent / "thresholds.toml"
-THRESHOLDS_SCHEMA = 1
+THRESHOLDS_SCHEMA = 2
 LEAST_REPEATS = 3
 LEAST_FSYNCS = 1000
 
 MetricName = Literal[
     "write_bytes_per_s", "read_bytes_per_s", "fsync_p50_ns", "fsync_p99_ns", "records_bytes_per_s", "cpu_bytes_per_s"
 ]
+Rate = Annotated[float, Field(gt=0, lt=0.5)]
 
 
 @dataclass(frozen=True)
@@ -29,13 +33,17 @@ class PresetRule:
 
 @dataclass(frozen=True)
 class FleetRule:
-    """(b) Worse than the median of the fleet by this share rejects; with enough disks also by MAD."""
+    """(b) Worse than the median of the others by more than chance: bounds follow from the rates (scatter.py).
 
-    reject_worse_share: float
-    min_disks: int
-    mad_factor: float
-    mad_worse_share: float
-    mad_min_disks: int
+    `false_rejections`, `false_warnings`: the share of healthy fleets that lose a disk, or are warned, by `reject_metrics`, of
+    which `scatter` is assumed. `warn_metrics` only warn; theirs is `tail_scatter`. Fewer than `min_disks` reject none.
+    """
+
+    false_rejections: Rate
+    false_warnings: Rate
+    min_disks: Annotated[int, Field(ge=3)]
+    scatter: Scatter
+    tail_scatter: Scatter
     reject_metrics: tuple[MetricName, ...]
     warn_metrics: tuple[MetricName, ...]
 
@@ -49,9 +57,21 @@ class FsyncRule:
 
 
 @dataclass(frozen=True)
+class StallRule:
+    """(c) The tail of the flushes: a flush longer than `stall_ms` is a stall. Rates are per minute of flushing."""
+
+    stall_ms: float
+    reject_stalls_per_min: float
+    reject_p99_9_ms: float
+    warn_p99_9_ms_solid_state: float
+    reject_max_ms: float
+
+
+@dataclass(frozen=True)
 class RepeatsRule:
     """(d) Coefficient of variation over the repeats."""
 
+    warn_variation: float
     reject_variation: float
     metrics: tuple[MetricName, ...]
 
@@ -113,10 +133,15 @@ class Profile:
 
 @dataclass(frozen=True)
 class InstanceType:
-    """How to probe an instance type, and its preset where there is one."""
+    """How to probe an instance type, and its preset where there is one: by dd as it is run here, with its `source`."""
 
     profile: str
     write_bytes_per_s: float | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.write_bytes_per_s is not None and not self.source:
+            raise ValueError("a preset (write_bytes_per_s) needs a source: who measured it, with which command")
 
 
 @dataclass(frozen=True)
@@ -127,6 +152,7 @@ class Thresholds:
     preset_rule: PresetRule
     fleet_rule: FleetRule
     fsync_rule: FsyncRule
+    stall_rule: StallRule
     repeats_rule: RepeatsRule
     flush_rule: FlushRule
     idle_rule: IdleRule

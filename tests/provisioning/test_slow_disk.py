@@ -44,7 +44,7 @@ def thresholds() -> Thresholds:
         idle_rule=replace(kit.idle_rule, warn_busy_share=1.0),
         fsync_rule=replace(kit.fsync_rule, reject_p99_ms=80.0),
         profiles={**kit.profiles, "small": profile},
-        instances={**kit.instances, "local": InstanceType("small", write_bytes_per_s=30e6)},
+        instances={**kit.instances, "local": InstanceType("small", write_bytes_per_s=30e6, source="any disk of today")},
     )
 
 
