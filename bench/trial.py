@@ -62,7 +62,7 @@ def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
     """The steps of `run_trial` as the progress shows them, with how long each usually takes on two cores."""
     partitions = spec.workload.topics * spec.workload.partitions
     estimates = {
-        "reset": 2.5,
+        "reset": 3.0,
         "configure": 0.5,
         "start": SYSTEMS[spec.system].start_s - 2.0,
         "topics": 2.5 + partitions * PARTITION_S,
@@ -79,7 +79,7 @@ def run_trial(
 ) -> dict[str, Any]:
     """Runs one trial into the attempt's folder and returns its trial.json, but for the attempts before.
 
-    1. reset: start the load's processes; stop every system, wipe, trim, sync, drop the page caches, verify with canaries
+    1. reset: start the load's processes; stop every system, wipe, trim, sync, quiet disks, drop the page caches, verify by canaries
     2. configure, start, topics: whole files from templates; wait until the cluster is complete, then until the topics are
     3. load: while clients connect, read back what the running processes say and note what differs from what was intended; then
        the trial's generator makes it (warm-up, measurement, draining); telemetry beside it

@@ -23,6 +23,7 @@ import device
 import fsync_latency
 import network
 import page_cache
+import quiet
 import throughput
 from probe_file import ProbeError
 
@@ -92,6 +93,15 @@ _PROBES: dict[str, tuple[str, list[_Argument], Callable[[argparse.Namespace], An
         lambda o: {"files": [page_cache.residency(path) for path in o.path]},
     ),
     "cached": ("the machine's cached and dirty bytes", [], lambda _: page_cache.cached()),
+    "settle": (
+        "waits until the disks under directories have nothing to do (part of the reset)",
+        [
+            ("directory", {"nargs": "+"}),
+            ("--seconds", {"type": float, "default": 20.0}),
+            ("--dirty", {"type": int, "default": 16 << 20}),
+        ],
+        lambda o: quiet.settle(o.directory, o.seconds, o.dirty),
+    ),
     "canary": (
         "new files, fully read",
         [("path", {"nargs": "+"}), ("--bytes", {"type": int, "default": 8 << 20})],

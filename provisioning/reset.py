@@ -1,9 +1,10 @@
 """Brings a testbed back to a clean state between trials. It starts nothing, and no step of it is ever silently skipped.
 
-1. stop every system                     5. sync
-2. wait until the processes are gone     6. a canary file per data directory, fully read: in the page cache
-3. empty the data directories            7. drop the page caches, once per machine
-4. fstrim owned devices                  8. verify: cached bytes before and after, canaries no longer resident; remove them
+1. stop every system                     6. wait until the disks have nothing to do
+2. wait until the processes are gone     7. a canary file per data directory, fully read: in the page cache
+3. empty the data directories            8. drop the page caches, once per machine
+4. fstrim owned devices                  9. verify: cached bytes before and after, canaries no longer resident; remove them
+5. sync
 
 The order matters: dropping before the processes are gone has no effect on files they have mapped, and dropping after the
 start would measure a warm broker. What was found is reported as it is; whether the caches were cold enough is for the checks.
@@ -29,6 +30,9 @@ CANARY_NAME = ".samebox-canary"
 CANARY_BYTES = 8 * 1024 * 1024
 GONE_TIMEOUT_S = 60.0
 SYNC_TIMEOUT_S = 600.0
+SETTLE_BOUND_S = 20.0
+# Next to nothing: logs that a system writes all the time. A trial's own rest would be hundreds of MB.
+SETTLED_DIRTY_BYTES = 16 * 1024 * 1024
 _POLL_S = 0.5
 
 
@@ -52,6 +56,22 @@ class Canary:
 
 
 @dataclass(frozen=True)
+class Settled:
+    """How long the disks of a machine, read through `host`, took to have nothing to do; not `quiet`: they still had when time was up.
+
+    `in_flight`: requests on `disks` (empty: none there counts them), and bytes to be written back, at the last look.
+    """
+
+    host: str
+    quiet: bool
+    waited_s: float
+    disks: tuple[str, ...]
+    in_flight: int
+    dirty_bytes: int
+    writeback_bytes: int
+
+
+@dataclass(frozen=True)
 class ResetReport:
     """What the reset did and found; `as_observation` is `observations.reset` of docs/records.md."""
 
@@ -60,6 +80,7 @@ class ResetReport:
     canaries: tuple[Canary, ...]
     trimmed: tuple[Trimmed, ...]
     not_trimmed: tuple[NotTrimmed, ...]
+    settled: tuple[Settled, ...]
 
     def as_observation(self) -> dict[str, Any]:
         """Plain data for trial.json."""
@@ -89,6 +110,7 @@ def reset(
     machines = _machines(hosts)
     on_all("sync", [members[0] for members in machines], lambda host: host.run("sync", timeout_s=SYNC_TIMEOUT_S))
     on_all("pushing disk-checks", hosts, install_checks)
+    settled = _settle(machines)
     try:
         before = on_all("making canaries", hosts, lambda host: _canaries(host, "canary", "--bytes", canary_bytes))
         caches, methods = _drop(machines, drop_caches)
@@ -105,6 +127,7 @@ def reset(
         ),
         trimmed=tuple(outcome for outcome in trims if isinstance(outcome, Trimmed)),
         not_trimmed=tuple(outcome for outcome in trims if isinstance(outcome, NotTrimmed)),
+        settled=settled,
     )
 
 
@@ -133,6 +156,22 @@ def _machines(hosts: Sequence[Host]) -> list[list[Host]]:
     for host in hosts:
         found.setdefault(ids[host.name], []).append(host)
     return list(found.values())
+
+
+def _settle(machines: Sequence[Sequence[Host]]) -> tuple[Settled, ...]:
+    """Waits on all machines with data directories at once. A disk that doesn't come to rest is reported, not waited for for ever."""
+    directories = {
+        members[0].name: [data_dir.path for host in members for data_dir in host.record.data_dirs]
+        for members in machines
+    }
+
+    def settle(first: Host) -> Settled:
+        options = ("--seconds", SETTLE_BOUND_S, "--dirty", SETTLED_DIRTY_BYTES)
+        found = run_check(first, "settle", *directories[first.name], *options, timeout_s=60 + SETTLE_BOUND_S)
+        return Settled(first.name, **{**found, "disks": tuple(found["disks"])})
+
+    there = [members[0] for members in machines if directories[members[0].name]]
+    return tuple(on_all("waiting for quiet disks", there, settle).values())
 
 
 def _drop(machines: Sequence[Sequence[Host]], drop_caches: DropCaches) -> tuple[tuple[MachineCache, ...], list[str]]:

@@ -261,6 +261,7 @@ def trial_document(plan: Plan, shape: Shape, start_ns: int, rows: dict[str, int]
             "canaries": [{"host": name, "data_dir": f"/data/{name}", "resident_before": 1.0, "resident_after": 0.0} for name in brokers],  # noqa: E501
             "trimmed": [],
             "not_trimmed": [{"device": "/dev/vda", "why": "not owned by the testbed"}],
+            "settled": [{"host": "broker-1", "quiet": False, "waited_s": 20.0, "disks": ["vda"], "in_flight": 3, "dirty_bytes": 0, "writeback_bytes": 0}],  # noqa: E501
         },
         "workers": [
             {"worker": name, "role": name.split("-")[0], "host": "client-1", "cpu_s": 2.1, "wall_s": 12.0, "rss_peak_bytes": 90_000_000, "rows": 1600, "exit_status": 0}  # noqa: E501

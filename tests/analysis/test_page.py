@@ -110,3 +110,8 @@ def test_tables_sort_by_value(page: str) -> None:
     assert "http" not in re.sub(r"http://www.w3.org/|https://github.com/tofsjonas", "", page), (
         "the page must open offline"
     )
+
+
+def test_disks_that_did_not_come_to_rest_are_said(page: str) -> None:
+    """The reset waits for them within a bound, and a trial that began with them busy shows it."""
+    assert re.search(r"20(\.0)?</data>? ?s.*and weren't|>20(\.0)? s</data> and weren't", html.unescape(page))

@@ -19,6 +19,8 @@ from provisioning.page_caches import DROP_COMMAND, DropCaches, drop_page_caches,
 from provisioning.reset import CANARY_NAME, reset
 from provisioning.ssh import SshHost
 
+QUIET = {"quiet": True, "disks": ["nvme1n1"], "in_flight": 0, "dirty_bytes": 4096, "writeback_bytes": 0}
+
 
 @dataclass
 class RecordedHost(ScriptedHost):
@@ -45,6 +47,7 @@ class RecordedHost(ScriptedHost):
                 "canary": {"files": [{"path": path, "resident_share": 1.0} for path in canaries]},
                 "residency": {"files": [{"path": path, "resident_share": 0.0} for path in canaries]},
                 "cached": {"cached_bytes": 4096},
+                "settle": {**QUIET, "waited_s": 0.4},
                 "evict": {"files": 1, "bytes": 1, "resident_bytes_after": 0, "unreadable": list(self.unreadable)},
             }
             return words[3], json.dumps(answers[words[3]]), 0
@@ -80,7 +83,7 @@ def order_of(steps: Sequence[str]) -> list[str]:
 
 
 def test_steps_come_in_their_order() -> None:
-    """Stop, gone, wipe, sync, canaries, drop between two readings of Cached, canaries read and removed."""
+    """Stop, gone, wipe, sync, quiet disks, canaries, drop between two readings of Cached, canaries read and removed."""
     steps: list[str] = []
 
     def looked(host: Host) -> dict[str, int]:
@@ -89,7 +92,8 @@ def test_steps_come_in_their_order() -> None:
 
     report = reset(hosts_of(2, steps), lambda: steps.append("stop all"), running=looked)
     assert order_of(steps) == [
-        *["stop", "gone?", "wipe", "boot-id", "sync", "canary", "cached", "drop", "cached", "residency", "remove"]
+        *["stop", "gone?", "wipe", "boot-id", "sync", "settle", "canary"],
+        *["cached", "drop", "cached", "residency", "remove"],
     ]
     assert [step for step in steps if step.startswith("drop")] == ["drop broker-1"], "once per machine"
     assert report.as_observation() == {
@@ -108,6 +112,7 @@ def test_steps_come_in_their_order() -> None:
         "not_trimmed": [
             {"host": f"broker-{n}", "device": "/dev/vda", "why": "not owned by the testbed"} for n in (1, 2)
         ],
+        "settled": [{"host": "broker-1", **QUIET, "disks": ("nvme1n1",), "waited_s": 0.4}],
     }
 
 
@@ -218,6 +223,7 @@ def test_canaries_tell_whether_caches_were_dropped(
     assert len(report.machines) == 1
     assert report.machines[0].cached_bytes_before > 0
     assert {one.why for one in report.not_trimmed} == {"not owned by the testbed"}
+    assert [one.host for one in report.settled] == [report.machines[0].host]
     for host in everyone:
         assert host.run(f"find {host.record.root} -name {CANARY_NAME}").stdout == ""
 

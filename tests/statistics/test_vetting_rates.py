@@ -35,7 +35,7 @@ class Size:
 
 
 SHORT = Size(300, (3, 6), (ASSUMED,))
-WHOLE = Size(1000, (3, 6, 9, 12), ((0.02, 0.02), ASSUMED, (0.05, 0.05), (0.10, 0.03)))
+WHOLE = Size(1000, (3, 6, 12), ((0.02, 0.02), ASSUMED, (0.05, 0.05), (0.10, 0.03)))
 
 
 @pytest.fixture(
