@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,14 @@ class Workers:
                     on_progress=lambda text: hooks.on_progress(f"{step}: {text}"),
                     all_received=NO_HOOKS.all_received,
                 )
-                found = find_highest(load, lambda one: self.crew.run(one, of_a_run), discard, begin, count_before)
+                found = find_highest(
+                    load,
+                    lambda one: self.crew.run(one, of_a_run),
+                    discard,
+                    begin,
+                    count_before,
+                    octaves_below=octaves_below(self.seed, self.spec.trial),
+                )
                 result, observations["search"] = found.load, found.to_json()
             else:
                 result = self.crew.run(load, hooks)
@@ -112,6 +120,13 @@ def generator_of(
         [topic] = topics  # native trials are planned for loads of one topic only
         return NativeTools(SYSTEMS[spec.system].native_tool, spec.workload, topic, hosts, store)
     return Workers(spec, topics, probe_topic, seed, hosts, Crew(hosts, pythons, SYSTEMS[spec.system].client_module))
+
+
+def octaves_below(seed: int, trial: str) -> float:
+    """Where a trial's search begins, from 0 to 1: by the seed, so that a trial that is done again begins there again, and each at
+    another rate. Else all searches would step on the same rates, and their errors would repeat in every block.
+    """
+    return random.Random(f"{seed} {trial}").random()
 
 
 def clear_records(host: Host) -> None:

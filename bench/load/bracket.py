@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-NARROW = 1.05
+NARROW = 1.025  # the tolerance: the rate that fails is at most so many times the one that is sustained
 TRIES = 2
 LESS = 0.95  # than a rate that was too high
 DOWN = 0.85  # a rate that failed is lowered by so much at least, and to a half at most

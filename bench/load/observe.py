@@ -22,6 +22,7 @@ def worker_observations(fleet: Fleet) -> tuple[Mapping[str, Any], ...]:
             "rows": sum(file.rows for file in worker.files),
             "bytes": sum(file.bytes for file in worker.files),
             "errors": worker.latest.get("errors"),
+            "unanswered": worker.latest.get("in_flight"),
             "repeated": worker.latest.get("repeated"),
             "held_back_s": worker.latest.get("held_back_s"),
             "foreign": worker.latest.get("foreign"),

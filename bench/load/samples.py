@@ -12,7 +12,7 @@ from bench.schedule import SECOND_NS
 
 @dataclass(frozen=True)
 class Sample:
-    """One worker's totals at `at_s` after the start instant; `lag_ns`: how late its next message is."""
+    """One worker's totals at `at_s` after the start instant; `lag_ns`: how late its next message is. `in_flight`: a producer's."""
 
     worker: str
     role: str
@@ -20,6 +20,7 @@ class Sample:
     at_s: float
     messages: int  # acknowledged by a producer's brokers, received by a consumer
     lag_ns: int
+    in_flight: int = 0
 
 
 class Sampling:
@@ -44,6 +45,7 @@ class Sampling:
                 at_s=(at_ns - start_ns) / SECOND_NS,
                 messages=worker.count(counted),
                 lag_ns=worker.count("lag_ns"),
+                in_flight=worker.count("in_flight"),
             )
         )
 

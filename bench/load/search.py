@@ -17,58 +17,25 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
 
 from bench.load.bracket import LESS, MOST_RUNS, NARROW, Tried, bracket
 from bench.load.driver import LoadResult, LoadSpec
-from bench.load.sustained import Judgement, judge
+from bench.load.found import Attempt, Found, Kind, bound_of, failed_above
+from bench.load.sustained import judge
 from bench.workload import Workload
 
-Kind = Literal["warm-up", "step", "confirmation"]
 # Short steps differ by a tenth to either side from one to the next: what comes nearer than that is no better known.
-SHORT_STEP_S, NARROW_OF_SHORT_STEPS, MOST_SHORT_STEPS = 10.0, 1.2, 16
+SHORT_STEP_S, NARROW_OF_SHORT_STEPS, MOST_SHORT_STEPS = 10.0, 1.1, 16
 MUCH_LESS = 0.5
 MOST_CONFIRMATIONS = 4
 SHORTEST_STEP_S, LONGEST_STEP_S = 5.0, 30.0
 STEP_SHARE = 6  # a step lasts a sixth of the confirmation
 STEP_WARMUP_S = 2.0
-FAR_OFF = 0.8
 # Between runs that aren't kept, nobody waits for what may be delivered twice.
 QUIET_S = 0.2
 WARMUP_RUN_S = 15.0
 MOST_WARMUPS = 4
 HARDLY_BETTER = 1.2
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One run of a search."""
-
-    kind: Kind
-    rate_per_s: int
-    seconds: float
-    judgement: Judgement
-
-    def to_json(self) -> dict[str, Any]:
-        """As trial.json carries it."""
-        return {"kind": self.kind, "rate_per_s": self.rate_per_s, "seconds": self.seconds, **self.judgement.to_json()}
-
-
-@dataclass(frozen=True)
-class Found:
-    """`load` is the last confirmation's: the trial's records. `rate_per_s`: the confirmed one; None = none was sustained. `closed`:
-    whether the steps came near the limit before there were too many of them."""
-
-    load: LoadResult
-    rate_per_s: int | None
-    attempts: tuple[Attempt, ...]
-    closed: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """As trial.json carries it."""
-        attempts = [attempt.to_json() for attempt in self.attempts]
-        return {"rate_per_s": self.rate_per_s, "closed": self.closed, "attempts": attempts}
 
 
 class _Aborted(Exception):
@@ -82,9 +49,12 @@ def find_highest(
     discard: Callable[[LoadResult], None],
     on_progress: Callable[[str], None] = lambda _text: None,
     before_confirming: Callable[[], None] = lambda: None,
+    *,
+    octaves_below: float,
 ) -> Found:
     """Searches up to `spec.workload.rate_per_s`. `run` runs one load; `discard` removes the records of one that isn't kept;
-    `before_confirming` is called before each run that may be kept.
+    `before_confirming` is called before each run that may be kept. `octaves_below`: by how many the search begins below the rate
+    that is expected, from 0 to 1; by chance, so that no two searches of a campaign step on the same rates.
 
     A load that a live rule aborts ends the search, and is what it comes to.
     """
@@ -128,33 +98,36 @@ def find_highest(
         for _ in range(tries):
             load, sustained = attempt("step", rate_per_s)
             discard(load)
-            if sustained or attempts[-1].judgement.acked_per_s < FAR_OFF * rate_per_s:
+            if sustained or attempts[-1].far_off:
                 break
         own = [each.judgement for each in attempts[before:]]
         return Tried(own[-1].sustained, max(each.acked_per_s for each in own), len(own))
 
+    def found(load: LoadResult, rate_per_s: int | None, *, closed: bool) -> Found:
+        failed_per_s = failed_above(attempts, rate_per_s)
+        bounded_by = bound_of(workload, rate_per_s, failed_per_s, attempts)
+        return Found(load, rate_per_s, failed_per_s, narrow, closed, bounded_by, tuple(attempts))
+
+    narrow = tolerance_of(workload)
     try:
-        begin_per_s = max(workload.producers, min(workload.planned_rate_per_s, workload.rate_per_s))
+        begin_per_s = round(min(workload.planned_rate_per_s, workload.rate_per_s) / 2**octaves_below)
+        begin_per_s = max(workload.producers, begin_per_s)
         warm_up(begin_per_s)
         bracketed = bracket(
-            step,
-            begin_per_s,
-            workload.producers,
-            workload.rate_per_s,
-            narrow=NARROW_OF_SHORT_STEPS if has_short_steps(workload) else NARROW,
-            most_runs=most_steps(workload),
+            step, begin_per_s, workload.producers, workload.rate_per_s, narrow=narrow, most_runs=most_steps(workload)
         )
         load, confirmed_per_s = _confirmed(
-            bracketed.rate_per_s or workload.producers, workload.producers, attempt, discard, attempts
+            bracketed.rate_per_s or workload.producers, workload.producers, narrow, attempt, discard, attempts
         )
-        return Found(load, confirmed_per_s, tuple(attempts), closed=bracketed.closed)
+        return found(load, confirmed_per_s, closed=bracketed.closed)
     except _Aborted as aborted:
-        return Found(aborted.load, None, tuple(attempts), closed=False)
+        return found(aborted.load, None, closed=False)
 
 
 def _confirmed(
     rate_per_s: int,
     least: int,
+    narrow: float,
     attempt: Callable[[Kind, int], tuple[LoadResult, bool]],
     discard: Callable[[LoadResult], None],
     attempts: list[Attempt],
@@ -166,7 +139,7 @@ def _confirmed(
         if left and rate_per_s > least:
             discard(load)
             halfway = math.sqrt(max(attempts[-1].judgement.acked_per_s / rate_per_s, MUCH_LESS))
-            rate_per_s = max(least, round(rate_per_s * min(halfway, LESS)))
+            rate_per_s = max(least, round(rate_per_s * min(halfway, max(LESS, 1 / narrow))))
     return load, None
 
 
@@ -181,6 +154,11 @@ def has_short_steps(workload: Workload) -> bool:
     return step_of(workload).measure_s < SHORT_STEP_S
 
 
+def tolerance_of(workload: Workload) -> float:
+    """How near a search is to bring the rate that fails to the one that is sustained, as a ratio."""
+    return NARROW_OF_SHORT_STEPS if has_short_steps(workload) else NARROW
+
+
 def most_steps(workload: Workload) -> int:
     """After how many steps the search takes the best so far; the last one may be tried twice."""
     return workload.search_steps or (MOST_SHORT_STEPS if has_short_steps(workload) else MOST_RUNS)
@@ -192,9 +170,9 @@ def warmup_of(workload: Workload) -> Workload:
 
 
 def _missing(load: LoadResult) -> int:
-    """Messages given up by a producer, or acknowledged and not received when it was over."""
-    errors = sum(int(worker["errors"] or 0) for worker in load.workers if worker["role"] == "producer")
-    return errors + load.unread
+    """Messages given up by a producer, not answered in the end, or acknowledged and not received when it was over."""
+    producers = [worker for worker in load.workers if worker["role"] == "producer"]
+    return load.unread + sum(int(one["errors"] or 0) + int(one["unanswered"] or 0) for one in producers)
 
 
 _SHAPES: dict[Kind, Callable[[Workload], Workload]] = {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench.campaign import load_campaign, order_of
-from bench.generator import Workers
+from bench.generator import Workers, octaves_below
 from bench.load.driver import LoadResult, LoadSpec
 from bench.load.hooks import Hooks
 from bench.workload import Workload
@@ -26,6 +26,7 @@ class Crew:
 
     def __init__(self) -> None:
         self.hooks: list[Hooks] = []
+        self.specs: list[LoadSpec] = []
 
     def __enter__(self) -> Crew:
         return self
@@ -33,8 +34,9 @@ class Crew:
     def __exit__(self, *_raised: object) -> None:
         return None
 
-    def run(self, _spec: LoadSpec, hooks: Hooks) -> LoadResult:
+    def run(self, spec: LoadSpec, hooks: Hooks) -> LoadResult:
         self.hooks.append(hooks)
+        self.specs.append(spec)
         return LoadResult(
             directory="load/1", phases=(), workers=(), files=(), samples=(), caught_up=None, unread=0,
             first_acknowledgement_ms=None, abort=ABORT,
@@ -72,3 +74,28 @@ def test_the_progress_of_a_search_says_which_run_it_is() -> None:
     begun, of_the_run = said
     assert begun.startswith("search: ")
     assert of_the_run == f"{begun}: 7 sent"
+
+
+def test_every_search_begins_elsewhere_and_the_same_trial_at_the_same_rate() -> None:
+    """By seed and trial: the campaign's blocks and both places of one differ, what is done again doesn't."""
+    names = [f"b{block:02d}-{position}-kafka-l2-most" for block in range(1, 51) for position in (1, 2)]
+    begins = [octaves_below(7, name) for name in names]
+    assert begins == [octaves_below(7, name) for name in names]
+    assert len(set(begins)) == len(names)
+    assert begins != [octaves_below(8, name) for name in names]
+    assert 0 <= min(begins) < 0.1
+    assert 0.9 < max(begins) < 1
+
+
+def test_a_search_begins_below_what_it_expects() -> None:
+    """At a rate by its own chance, up to half of it lower."""
+    crew = Crew()
+    given: Any = crew
+    searching = dataclasses.replace(SEARCH, rate_per_s=1_000_000, expected_rate_per_s=100_000)
+    trials = [dataclasses.replace(order_of(load_campaign(SMOKE))[0], workload=searching, trial=f"b{n}") for n in (1, 2)]
+    for spec in trials:
+        workers = Workers(spec, ("samebox",), "samebox-probe", 1, [], given)
+        workers.load(Endpoints("127.0.0.1:1", {}), Hooks(), stored=lambda: 0)
+    first, second = (spec.workload.rate_per_s for spec in crew.specs)
+    assert 50_000 <= min(first, second) < max(first, second) <= 100_000
+    assert first == round(100_000 / 2 ** octaves_below(1, "b1"))

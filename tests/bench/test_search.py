@@ -10,27 +10,15 @@ import pytest
 
 from bench.load.bracket import NARROW, Tried, bracket
 from bench.load.driver import LoadResult, LoadSpec
-from bench.load.samples import Sample
+from bench.load.found import Found
 from bench.load.search import find_highest
-from bench.load.sustained import judge
 from bench.workload import Workload
+from tests.bench.test_sustained import samples_of
 
 WORKLOAD = Workload(
     name="max", rate_per_s=1_000_000, message_bytes=1024, measure_s=60, pacing="search", expected_rate_per_s=10_000
 )
 SPEC = LoadSpec(WORKLOAD, "", "", {}, ("t",), seed=1)
-
-
-def samples_of(rate_per_s: float, seconds: float, *, lag_ms: float = 0.0, received: float = 1.0) -> tuple[Sample, ...]:
-    """One producer and one consumer that count twice a second, the consumer a quarter of a second later."""
-    return tuple(
-        Sample(name, role, subscription, at + shift, round(rate_per_s * share * (at + shift)), lag_ns)
-        for at in (half / 2 for half in range(2 * int(seconds) + 1))
-        for name, role, subscription, shift, share, lag_ns in (
-            ("producer-0", "producer", None, 0.0, 1.0, round(lag_ms * 1e6)),
-            ("consumer-0", "consumer", "subscription-0", 0.25, received, 0),
-        )
-    )
 
 
 def loaded(spec: LoadSpec, achieved_per_s: float, **changes: object) -> LoadResult:
@@ -44,6 +32,17 @@ def loaded(spec: LoadSpec, achieved_per_s: float, **changes: object) -> LoadResu
 def system(limit_per_s: float) -> Callable[[LoadSpec], LoadResult]:
     """A system that acknowledges what it is offered, up to its limit."""
     return lambda spec: loaded(spec, min(spec.workload.rate_per_s, limit_per_s))
+
+
+def search(
+    run: Callable[[LoadSpec], LoadResult],
+    workload: Workload = WORKLOAD,
+    *,
+    discard: Callable[[LoadResult], None] = lambda _load: None,
+    octaves_below: float = 0.0,
+) -> Found:
+    """What a search finds, that begins where it is expected to."""
+    return find_highest(dataclasses.replace(SPEC, workload=workload), run, discard, octaves_below=octaves_below)
 
 
 @pytest.mark.parametrize("limit", [1, 7, 999, 10_000, 123_456, 999_999, 1_000_000])
@@ -86,11 +85,11 @@ def test_what_was_far_off_is_not_tried_again() -> None:
         tried.append(rate)
         return loaded(spec, {20_000: 18_000, 40_000: 20_000}.get(rate, rate))
 
-    find_highest(SPEC, run, lambda _load: None)
+    search(run)
     assert tried.count(20_000) >= 2
     begins = dataclasses.replace(WORKLOAD, expected_rate_per_s=40_000)
     tried.clear()
-    find_highest(dataclasses.replace(SPEC, workload=begins), run, lambda _load: None)
+    search(run, begins)
     assert tried[:3] == [40_000, 40_000, 40_000], "two warm-ups, one step"
     assert tried[3] == 20_000
 
@@ -98,7 +97,7 @@ def test_what_was_far_off_is_not_tried_again() -> None:
 def test_a_workload_may_ask_for_fewer_steps() -> None:
     """The best so far is confirmed, and the search says that it didn't come near the limit."""
     hurried = dataclasses.replace(WORKLOAD, search_steps=3)
-    found = find_highest(dataclasses.replace(SPEC, workload=hurried), system(500_000), lambda _load: None)
+    found = search(system(500_000), hurried)
     assert [attempt.rate_per_s for attempt in found.attempts if attempt.kind == "step"] == [10_000, 20_000, 40_000]
     assert (found.rate_per_s, found.closed) == (40_000, False)
 
@@ -146,7 +145,7 @@ def test_a_trough_is_no_limit(begin: int) -> None:
 def test_the_found_rate_is_confirmed_at_full_length() -> None:
     """The records kept are those of the confirmation; every other run's are discarded; all of it is recorded."""
     discarded: list[str] = []
-    found = find_highest(SPEC, system(77_000), lambda load: discarded.append(load.directory))
+    found = search(system(77_000), discard=lambda load: discarded.append(load.directory))
     assert found.rate_per_s is not None
     assert 77_000 / NARROW <= found.rate_per_s <= 77_000 * 1.005
     assert found.attempts[-1].kind == "confirmation"
@@ -177,7 +176,7 @@ def test_cold_brokers_are_warmed_up_until_they_get_no_better(achieved: list[int]
             return loaded(spec, seen[-1])
         return system(50_000)(spec)
 
-    found = find_highest(SPEC, run, lambda _load: None)
+    found = search(run)
     assert sum(attempt.kind == "warm-up" for attempt in found.attempts) == warmups
 
 
@@ -190,16 +189,14 @@ def test_a_hiccup_is_no_limit() -> None:
         hiccup = spec.workload.measure_s < 60 and chance.random() < 0.1
         return loaded(spec, achieved * (0.9 if hiccup else 1))
 
-    found = find_highest(SPEC, run, lambda _load: None)
+    found = search(run)
     assert found.rate_per_s is not None
     assert found.rate_per_s >= 80_000 / NARROW
 
 
 def test_a_rate_that_does_not_last_is_lowered() -> None:
     """Steps of ten seconds sustain more than a minute does: the confirmation goes down until it holds."""
-    found = find_highest(
-        SPEC, lambda spec: system(50_000 if spec.workload.measure_s < 60 else 46_000)(spec), lambda _load: None
-    )
+    found = search(lambda spec: system(50_000 if spec.workload.measure_s < 60 else 46_000)(spec))
     kinds = [
         (attempt.kind, attempt.judgement.sustained) for attempt in found.attempts if attempt.kind == "confirmation"
     ]
@@ -211,9 +208,7 @@ def test_a_rate_that_does_not_last_is_lowered() -> None:
 
 def test_a_rate_that_is_far_off_is_lowered_half_of_the_way() -> None:
     """Overdriven, a system may do less than it can: there is a rate between what was offered and what was acknowledged."""
-    found = find_highest(
-        SPEC, lambda spec: system(50_000 if spec.workload.measure_s < 60 else 32_000)(spec), lambda _load: None
-    )
+    found = search(lambda spec: system(50_000 if spec.workload.measure_s < 60 else 32_000)(spec))
     rates = [attempt.rate_per_s for attempt in found.attempts if attempt.kind == "confirmation"]
     assert rates[1] == pytest.approx((rates[0] * 32_000) ** 0.5, rel=0.001)
     assert rates[0] > rates[1] > rates[2] > 32_000
@@ -221,9 +216,7 @@ def test_a_rate_that_is_far_off_is_lowered_half_of_the_way() -> None:
 
 def test_a_rate_that_never_lasts_is_not_found_but_its_last_run_kept() -> None:
     """The system's outcome, with records to show for it."""
-    found = find_highest(
-        SPEC, lambda spec: system(50_000 if spec.workload.measure_s < 60 else 1_000)(spec), lambda _load: None
-    )
+    found = search(lambda spec: system(50_000 if spec.workload.measure_s < 60 else 1_000)(spec))
     assert found.rate_per_s is None
     assert found.load.samples
     assert len([attempt for attempt in found.attempts if attempt.kind == "confirmation"]) == 4
@@ -236,79 +229,7 @@ def test_an_abort_ends_the_search() -> None:
     def run(spec: LoadSpec) -> LoadResult:
         return loaded(spec, 1e9, abort=abort if spec.workload.rate_per_s > 30_000 else None)
 
-    found = find_highest(SPEC, run, lambda _load: None)
+    found = search(run)
     assert found.load.abort == abort
     assert found.rate_per_s is None
     assert [attempt.rate_per_s for attempt in found.attempts] == [10_000, 10_000, 20_000]
-
-
-@pytest.mark.parametrize(
-    ("samples", "errors", "words"),
-    [
-        (samples_of(1000, 12), 0, ""),
-        (samples_of(990, 12), 0, ""),
-        (samples_of(980, 12), 0, "acknowledged 980 of 1,000"),
-        (samples_of(1000, 12, received=0.9), 0, "a backlog grows"),
-        (samples_of(1000, 12, lag_ms=200), 0, "200 ms late"),
-        (samples_of(1000, 12), 3, "3 messages were given up or lost"),
-        ((), 0, "acknowledged 0"),
-    ],
-)
-def test_what_is_sustained(samples: tuple[Sample, ...], errors: int, words: str) -> None:
-    """Acknowledged, received, on time, complete: each of them can fail a rate, and nothing counted is no success."""
-    judged = judge(samples, 1000, from_s=2, to_s=12, errors=errors)
-    assert judged.sustained == (not words)
-    assert words in judged.reason
-
-
-def test_a_longer_run_is_judged_more_strictly() -> None:
-    """A tenth of a second on its way is a hundredth of ten seconds, and nothing of ten minutes."""
-    assert judge(samples_of(990, 12), 1000, from_s=2, to_s=12, errors=0).sustained
-    assert not judge(samples_of(990, 602), 1000, from_s=2, to_s=602, errors=0).sustained
-
-
-def stalled(role: str, from_s: float, to_s: float) -> list[Sample]:
-    """A run at 1,000 messages a second in which a role counts nothing for that long, and all of it at once after."""
-    samples = samples_of(1000, 14)
-    before = max(s.messages for s in samples if s.role == role and s.at_s <= from_s)
-    return [
-        dataclasses.replace(s, messages=before) if s.role == role and from_s < s.at_s < to_s else s for s in samples
-    ]
-
-
-@pytest.mark.parametrize(("role", "words"), [("producer", "acknowledgements fell"), ("consumer", "receipts fell")])
-def test_a_hiccup_must_be_made_up_for(role: str, words: str) -> None:
-    """A second and a half without a count changes nothing if it is made up for, nor does half a second at the end; two do."""
-    for from_s, to_s, why in ((1, 3, ""), (6, 7.75, ""), (11.5, 12.75, ""), (10, 13, words)):
-        judged = judge(stalled(role, from_s, to_s), 1000, from_s=2, to_s=12, errors=0)
-        assert judged.acked_per_s == pytest.approx(1000, rel=0.005)
-        assert judged.sustained == (not why), (from_s, judged)
-        assert why in judged.reason
-
-
-def test_falling_behind_is_no_hiccup() -> None:
-    """A system that is a little too slow almost all the time isn't helped by a burst in the end."""
-    samples = [
-        dataclasses.replace(s, messages=round(s.messages * 0.97)) if s.role == "producer" and s.at_s < 11 else s
-        for s in samples_of(1000, 14)
-    ]
-    assert judge(samples, 1000, from_s=2, to_s=12, errors=0).reason.startswith("acknowledged 97")
-
-
-def test_workers_are_judged_together() -> None:
-    """Ten consumers get theirs in one piece each, one after the other: none of them alone has a steady rate, all have."""
-    bursts = tuple(
-        Sample(f"consumer-{number}", "consumer", "subscription-0", at / 2, 1400 * (at / 2 > number * 1.4), 0)
-        for at in range(29)
-        for number in range(10)
-    )
-    producer = tuple(s for s in samples_of(1000, 14) if s.role == "producer")
-    judged = judge(producer + bursts, 1000, from_s=2, to_s=12, errors=0)
-    assert judged.received_per_s == pytest.approx(1000, rel=0.02)
-    assert judged.sustained
-
-
-def test_one_late_second_is_no_lag_that_grows() -> None:
-    """Late once in the middle, on time at the end."""
-    late = [dataclasses.replace(s, lag_ns=900_000_000) if s.at_s == 11 else s for s in samples_of(1000, 12)]
-    assert judge(late, 1000, from_s=2, to_s=12, errors=0).sustained
