@@ -43,7 +43,7 @@ def bracket(
 
     `step` is given a rate and how often to try it. What failed first may only have come too early: the lowest rate that failed
     is believed when it fails at the end, too. And what is sustained needn't end at the first rate that isn't (at a higher one
-    batches are fuller, and cost less): if a rate that failed got more acknowledged than the highest sustained one is, a little
+    batches are fuller, and cost less): if a rate that failed got more acknowledged than the lowest one that fails is, a little
     less than that is tried before the search ends. Where a testbed's own speed wanders, nothing closes: then the highest
     sustained rate so far is what there is, or, without one, the next to be tried.
     """
@@ -71,7 +71,7 @@ def bracket(
         else:
             found = None
             for again in (high, min(most, round(promise * LESS))):
-                if found is None and again > low:
+                if found is None and again >= high:
                     tried = step(again, 1)
                     runs += tried.runs
                     found = again if tried.sustained else None
