@@ -177,6 +177,7 @@ def _trial(evidence: Evidence, results: Results) -> dict[str, Any]:
         "phases": [_phase(phase) for phase in document["phases"]],
         "catch_ups": [asdict(found) for found in evidence.catch_ups],
         "search": observations.get("search"),
+        "messages_stored_before": observations.get("messages_stored_before"),
         "deliveries": [asdict(delivery) for delivery in evidence.deliveries],
         "orderings": [asdict(ordering) for ordering in evidence.orderings],
         "machines": [asdict(use) for use in evidence.machines],

@@ -5,9 +5,10 @@ from __future__ import annotations
 from bench.load.search import most_steps, step_of, warmup_of
 from bench.workload import Workload
 
-# A search that begins at a quarter of what it finds: three runs until the brokers are warm, two doublings, one that fails, a few
-# halvings of the bracket, every second of which is tried again, and the bracket's upper end once more; one search in five has a
-# confirmation that fails. Its steps are at twice the rate that it begins with, on the average.
+# A search that expects a quarter of what it finds, and begins up to an octave below that: three runs until the brokers are warm, two
+# or three doublings, one that fails, three to five halvings of the bracket, every second of which is tried again, and the bracket's
+# upper end once more (10 steps where they are short, 14 where they are not); one search in five has a confirmation that fails. Its
+# steps are at twice the rate that is expected, on the average.
 SEARCH_WARMUPS = 3
 SEARCH_STEPS = 12
 SEARCH_CONFIRMATIONS = 1.2

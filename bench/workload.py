@@ -112,9 +112,9 @@ class Workload:
 
     `pacing` says what the rate is: an open loop offers it, whatever becomes of it; a search looks for the highest rate up to
     it that the system sustains, and measures there; a closed loop sends whenever a producer's window has room, at most at it
-    (with a window of one: a strictly ordered stream; with a large one: overdriven). `expected_rate_per_s`: where a search
-    begins (best below what it will find: a step that narrowly fails is tried again), and what disk space is planned for where the rate
-    is only a bound. `search_steps`: after how many a search takes the best so far (not given: 28, or 16 short ones).
+    (with a window of one: a strictly ordered stream; with a large one: overdriven). `expected_rate_per_s`: a search begins up to an
+    octave below it (best below what it will find: a step that narrowly fails is tried again), and disk space is planned for it where
+    the rate is only a bound. `search_steps`: after how many a search takes the best so far (not given: 28, or 16 short ones).
 
     Partitions are each topic's; producers and consumers are shared evenly by the topics, consumers by the subscriptions of
     each. `batch_delay_ms` is how long a client waits to fill a batch (0 = no waiting); without `batching` every message goes

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,8 +28,8 @@ PLANS = [
 
 
 @pytest.fixture(scope="module")
-def page() -> str:
-    """The page of a campaign without rows."""
+def document() -> dict[str, Any]:
+    """The report of a campaign without rows."""
     trials = tuple(Trial(plan.name, trial_document(plan, Shape(), 0, {}, 0)) for plan in PLANS)
     counts = Counts(0, 0, 0, 0, 0, 0, 0, 0, {}, {}, {})
     evidence = [Evidence(trial, trials, counts, (), (), (), (), ()) for trial in trials]
@@ -43,12 +45,22 @@ def page() -> str:
         cross_checks=[],
         answer=Answer((), "Nothing can be compared.", ()),
     )
-    return render_page(report_document(results), Drawings())
+    return report_document(results)
+
+
+@pytest.fixture(scope="module")
+def page(document: dict[str, Any]) -> str:
+    """Its page."""
+    return render_page(document, Drawings())
 
 
 @pytest.fixture(scope="module")
 def text(page: str) -> str:
     """The page without its tags, one blank between words."""
+    return text_of(page)
+
+
+def text_of(page: str) -> str:
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page)))
 
 
@@ -115,3 +127,44 @@ def test_tables_sort_by_value(page: str) -> None:
 def test_disks_that_did_not_come_to_rest_are_said(page: str) -> None:
     """The reset waits for them within a bound, and a trial that began with them busy shows it."""
     assert re.search(r"20(\.0)?</data>? ?s.*and weren't|>20(\.0)? s</data> and weren't", html.unescape(page))
+
+
+def searched(document: dict[str, Any], stored: int | None, **changes: object) -> str:
+    """The page's text where the first trial was a search, which ended at 20,000 and not at 20,400."""
+    attempt = {
+        "kind": "step", "rate_per_s": 20_400, "seconds": 10, "acked_per_s": 19_000.0, "received_per_s": None,
+        "lag_ms": 1.0, "in_flight": 900, "reason": "too slow", "sustained": False,
+    }  # fmt: skip
+    last = {**attempt, "kind": "confirmation", "rate_per_s": 20_000, "reason": "", "sustained": True}
+    search = {
+        "rate_per_s": 20_000, "failed_per_s": 20_400, "tolerance": 1.025, "closed": True, "bounded_by": "system",
+        "attempts": [attempt, attempt, last],
+    }  # fmt: skip
+    other = copy.deepcopy(document)
+    other["trials"][0] |= {"search": {**search, **changes}, "messages_stored_before": stored}
+    return text_of(render_page(other, Drawings()))
+
+
+def test_a_search_says_its_bracket_what_bounded_it_and_what_aged_the_brokers(document: dict[str, Any]) -> None:
+    """Two of three runs were overdriven, and left messages there under the one that was kept."""
+    assert document["trials"][0]["messages_stored_before"] is None
+    text = searched(document, 1_500_000)
+    size = document["trials"][0]["workload"]["message_bytes"]
+    assert f"20,400 msg/s 1.020 the system 3 2 1,500,000 messages, {1.5e6 * size / 1e9:.2f} GB of payload" in text
+    assert "bounded by the client's window." not in text
+    assert "1.020 the system 3 2 unknown" in searched(document, None)
+
+
+def test_a_search_that_the_clients_window_bounded_says_so(document: dict[str, Any]) -> None:
+    """By name, with the window."""
+    in_flight = document["trials"][0]["workload"]["in_flight"]
+    assert (
+        f"bounded by the client's window. At the latency of the confirmed rate the rate that failed would fill the {in_flight:,} "
+        in searched(document, 0, bounded_by="client-window")
+    )
+
+
+def test_a_search_without_an_end_has_none(document: dict[str, Any]) -> None:
+    """No rate failed, or none was sustained."""
+    assert "/s – – the workload's bound 3 2" in searched(document, 0, failed_per_s=None, bounded_by="rate_per_s")
+    assert "none 20,400 msg/s – – 3 2" in searched(document, 0, rate_per_s=None, bounded_by=None)
