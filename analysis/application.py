@@ -69,7 +69,7 @@ def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, p
     drawings = draw(found, aggregates)
     report = report_document(found)
     progress("claims")
-    report["claims"] = [row.to_json() for row in claim_rows(spark, report)]
+    report["claims"] = [row.to_json() for row in claim_rows(report)]
     folder = scratch / "report"
     folder.mkdir()
     write_outputs(folder, page=render_page(report, drawings), report=report, drawings=drawings.all)

@@ -1,9 +1,12 @@
 """The analysis job's start: the same file is run by a local spark-submit and as an EMR step. It only finds the package and calls it.
 
 spark-submit --py-files analysis.zip analysis/job.py RESULTS [--out REPORT]
-spark-submit --py-files analysis.zip analysis/job.py import-omb FILE... --out FOLDER
 spark-submit --py-files analysis.zip analysis/job.py export-omb RESULTS [--trial NAME...] --out FOLDER
-spark-submit --py-files analysis.zip analysis/job.py claims VERDICTS.json [--results RESULTS]
+
+These need no Spark, and are started by Python alone:
+
+python -m analysis.job import-omb FILE... --out FOLDER
+python -m analysis.job claims VERDICTS.json [--results RESULTS | --imported FOLDER]
 """
 
 from __future__ import annotations

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from pyspark.sql import types as T
 
-from analysis.errors import AnalysisError
+from analysis.document_schema import SCHEMA_VERSION as SCHEMA_VERSION
+from analysis.document_schema import require_known_schema as require_known_schema
 
-SCHEMA_VERSION = 1
 PARQUET_SCHEMA_KEY = "samebox.schema"
 WARMUP = "warmup"
 MEASURE = "measure"
 # the phases of a trial with a backlog, beside the warm-up
 BUILD, DRAIN, TAIL = "build", "drain", "tail"
-
-
-def require_known_schema(document: Mapping[str, Any], where: str, *, next_step: str) -> None:
-    """Raises AnalysisError unless a JSON document's own version is the one this version reads."""
-    if document.get("schema") != SCHEMA_VERSION:
-        raise AnalysisError(
-            f"{where}: schema is {document.get('schema')!r}, this version reads schema {SCHEMA_VERSION}.",
-            next_step=next_step,
-        )
 
 
 PRODUCED = T.StructType(

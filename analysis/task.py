@@ -1,14 +1,13 @@
-"""How each task of the job runs on Spark: the only place that prints, or turns an error into an exit code."""
+"""How each task of the job that needs Spark runs: with a session of its own."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from analysis.errors import AnalysisError
+from analysis.plain_task import run_plain_task
 from analysis.session import start_session
 
 Progress = Callable[[str], None]
@@ -19,12 +18,8 @@ def run_task(title: str, task: Callable[[SparkSession, Progress], object]) -> in
     started_s = time.monotonic()
     spark = start_session(title)
     try:
-        task(spark, lambda step: print(f"{time.monotonic() - started_s:6.1f} s  {step}", flush=True))
-    except AnalysisError as error:
-        print(f"error: {error}", file=sys.stderr)
-        if error.next_step:
-            print(f"next: {error.next_step}", file=sys.stderr)
-        return 1
+        return run_plain_task(
+            lambda: task(spark, lambda step: print(f"{time.monotonic() - started_s:6.1f} s  {step}", flush=True))
+        )
     finally:
         spark.stop()
-    return 0

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from bench.report import job_file, require_report, submit_job
+from bench.report import require_report, run_plain_job
 from bench.results import Results
 from provisioning.errors import InvalidInput
+
+IMPORT_FILE = "import.json"
 
 
 def known_claims(checkout: Path) -> dict[str, tuple[str, ...]]:
@@ -31,20 +33,29 @@ def require_known(given: Iterable[str], known: Iterable[str], *, what: str) -> N
             raise InvalidInput(f"no {what} {name!r}. {choices}", next_step="`samebox claims` lists them all.")
 
 
+def require_evidence(folder: Path) -> tuple[str, ...]:
+    """How to name a folder to the job: a campaign's results with a report, or an import. Raises InvalidInput for another one."""
+    if (folder / IMPORT_FILE).is_file():
+        return ("--imported", str(folder.resolve()))
+    if not (folder / "manifest.json").is_file():
+        raise InvalidInput(
+            f"{folder}: neither a campaign's results folder (it has no manifest.json) nor imported results (no {IMPORT_FILE}).",
+            next_step="Name the folder of a campaign, such as results/demo, or one that `samebox import-omb` wrote.",
+        )
+    results = Results(folder)
+    results.manifest()
+    require_report(results)
+    return ("--results", str(results.root.resolve()))
+
+
 def judge_claims(
-    results: Results | None, checkout: Path, *, master: str, scratch: Path, on_line: Callable[[str], None]
+    evidence: Sequence[str], checkout: Path, *, scratch: Path, on_line: Callable[[str], None]
 ) -> Mapping[str, Any]:
-    """The document of verdicts: by what is printed, or by the report of `results`. Raises SameboxError if the job failed."""
-    if results is not None:
-        results.manifest()  # refuses a folder that isn't a campaign's
-        require_report(results)
+    """The document of verdicts: by what is printed, or by `evidence` (of require_evidence). Raises SameboxError if the job failed."""
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="claims-", dir=scratch) as folder:
         verdicts = Path(folder) / "verdicts.json"
-        arguments = ["claims", str(verdicts), *(() if results is None else ("--results", str(results.root.resolve())))]
-        submit_job(
-            job_file(checkout), arguments, checkout, master=master, scratch=scratch, on_line=on_line, what="claims"
-        )
+        run_plain_job(["claims", str(verdicts), *evidence], checkout, on_line=on_line, what="claims")
         document: Mapping[str, Any] = json.loads(verdicts.read_text())
     return document
 

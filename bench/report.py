@@ -1,4 +1,7 @@
-"""Starts the jobs of analysis, the report first of all, as spark-submit processes. It imports none, and reads only its checks.json."""
+"""Starts the jobs of analysis, the report first of all, as processes: by spark-submit, or by Python alone those that need no Spark.
+
+It imports none, and reads only the report's checks.json.
+"""
 
 from __future__ import annotations
 
@@ -99,6 +102,12 @@ def submit_job(
             "TMPDIR": work,
         }
         _run(command, environment, on_line, what)
+
+
+def run_plain_job(arguments: Sequence[str], checkout: Path, *, on_line: Callable[[str], None], what: str) -> None:
+    """Runs a job of analysis that needs no Spark. Raises SameboxError with its own error, or its last words."""
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    _run([sys.executable, "-m", "analysis.job", *arguments], environment, on_line, what)
 
 
 def require_report(results: Results) -> None:

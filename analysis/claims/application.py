@@ -1,4 +1,4 @@
-"""The task of claims: claims and evidence in, one JSON document of verdicts out. It changes nothing in the results.
+"""The task of claims: claims and evidence in, one JSON document of verdicts out. It changes nothing in the results, and needs no Spark.
 
 Exit code 0: verdicts were written, whatever they are; 1: they weren't.
 """
@@ -11,18 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-
-from analysis.campaign import AA
 from analysis.claims.claim import Document, packaged_documents
-from analysis.claims.conclude import Kind, conclude, with_raw_results
+from analysis.claims.conclude import Kind, conclude
 from analysis.claims.figures import PRINTED_FILE, RAW_FILE, Figure, packaged_figures
 from analysis.claims.judge import Printed, Substituted, weigh
-from analysis.claims.own_campaign import own_campaign
+from analysis.claims.raw_results import with_raw_results
 from analysis.claims.verdict import VERDICTS, Verdict
-from analysis.schema import SCHEMA_VERSION, require_known_schema
-from analysis.storage import Storage
-from analysis.task import Progress, run_task
+from analysis.document_schema import SCHEMA_VERSION
+from analysis.plain_task import run_plain_task
 
 
 def run(arguments: Sequence[str], scratch: Path) -> int:
@@ -30,48 +26,50 @@ def run(arguments: Sequence[str], scratch: Path) -> int:
     del scratch
     parser = argparse.ArgumentParser(prog="job.py claims", description="Puts published claims beside evidence.")
     parser.add_argument("out", help="the JSON file to write")
-    parser.add_argument(
-        "--results", help="a campaign's results folder with its report: a path, or any URI that Spark reads"
-    )
+    evidence = parser.add_mutually_exclusive_group()
+    evidence.add_argument("--results", type=Path, help="a campaign's results folder with its report")
+    evidence.add_argument("--imported", type=Path, help="a folder that import-omb wrote")
     options = parser.parse_args(arguments)
 
-    def write(spark: SparkSession, progress: Progress) -> None:
-        progress("claims")
-        document = claims_document(spark, results=options.results)
+    def write() -> None:
+        document = claims_document(results=options.results, imported=options.imported)
         Path(options.out).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
-    return run_task("samebox claims", write)
+    return run_plain_task(write)
 
 
-def claims_document(spark: SparkSession, *, results: str | None) -> dict[str, Any]:
-    """Every claim's verdict by what is printed, and by a campaign's own report if there is one."""
+def claims_document(*, results: Path | None = None, imported: Path | None = None) -> dict[str, Any]:
+    """Every claim's verdict: by what is printed, by a campaign's own report, or by imported results."""
     documents, figures = packaged_documents(), packaged_figures(PRINTED_FILE)
-    report = None
+    # each kind of evidence loads what it alone needs
     if results is not None:
-        report = Storage(spark).read_json(f"{results.rstrip('/')}/report/report.json")
-        next_step = f"Make the report anew: samebox report {results}"
-        require_known_schema(report, f"{results}/report/report.json", next_step=next_step)
-        verdicts = campaign_verdicts(spark, documents, figures, report)
+        from analysis.claims.own_campaign import described
+        from analysis.claims.report_file import read_report
+
+        report = read_report(results)
+        verdicts, evidence = campaign_verdicts(documents, figures, report), described(report, str(results))
+    elif imported is not None:
+        from analysis.claims.imported import read_imported
+
+        found = read_imported(imported)
+        verdicts, evidence = found.verdicts(documents, figures), found.described()
     else:
-        verdicts = printed_verdicts(spark, documents, figures)
+        verdicts, evidence = printed_verdicts(documents, figures), {"kind": "printed"}
     return {
         "schema": SCHEMA_VERSION,
-        "evidence": {"kind": "printed"} if report is None else described(report, str(results)),
+        "evidence": evidence,
         "documents": [{"name": document.name, "title": document.title} for document in documents],
         "claims": [verdict.to_json() for verdict in verdicts],
         "counts": {word: sum(verdict.verdict == word for verdict in verdicts) for word in VERDICTS},
     }
 
 
-def printed_verdicts(spark: SparkSession, documents: Sequence[Document], figures: Sequence[Figure]) -> list[Verdict]:
+def printed_verdicts(documents: Sequence[Document], figures: Sequence[Figure]) -> list[Verdict]:
     """By the printed figures; the sentences say where raw results that were published beside them differ."""
     printed, raw = Printed(), Substituted({figure.key: figure.value for figure in packaged_figures(RAW_FILE)})
     verdicts = []
     for document in documents:
-        of_printed, of_raw = (
-            weigh(spark, document.claims, figures, printed),
-            weigh(spark, document.claims, figures, raw),
-        )
+        of_printed, of_raw = (weigh(document.claims, figures, evidence) for evidence in (printed, raw))
         for weighed, beside in zip(of_printed, of_raw, strict=True):
             verdict = conclude(document, weighed, printed, Kind())
             verdicts.append(with_raw_results(verdict, weighed, beside, raw.values))
@@ -79,26 +77,16 @@ def printed_verdicts(spark: SparkSession, documents: Sequence[Document], figures
 
 
 def campaign_verdicts(
-    spark: SparkSession, documents: Sequence[Document], figures: Sequence[Figure], report: Mapping[str, Any]
+    documents: Sequence[Document], figures: Sequence[Figure], report: Mapping[str, Any]
 ) -> list[Verdict]:
     """By a campaign's own report (the document of its report.json)."""
+    from analysis.claims.own_campaign import own_campaign
+
     kind = Kind(sampled=True, relations_only=bool(report["manifest"].get("scale")))
     verdicts = []
     for document in documents:
         evidence = own_campaign(report, document)
-        found = weigh(spark, document.claims, figures, evidence)
-        verdicts += [conclude(document, weighed, evidence, kind) for weighed in found]
+        verdicts += [
+            conclude(document, weighed, evidence, kind) for weighed in weigh(document.claims, figures, evidence)
+        ]
     return verdicts
-
-
-def described(report: Mapping[str, Any], results: str) -> dict[str, Any]:
-    """The campaign that is the evidence: its experiments, and how many blocks compare systems."""
-    manifest = report["manifest"]
-    return {
-        "kind": "campaign",
-        "results": results,
-        "campaign": manifest["campaign"],
-        "scale": manifest.get("scale"),
-        "experiments": sorted({str(trial["experiment"]) for trial in report["trials"]}),
-        "blocks": len({trial["block"] for trial in report["trials"] if trial.get("block_kind") != AA}),
-    }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from analysis.claims.expression import names_in
 from analysis.claims.figures import KEYS, Figure, Selection, matches
 from analysis.claims.tolerance import Interval, interval, spread
 from analysis.claims.verdict import Reason
@@ -31,7 +31,8 @@ class Named:
 
 @dataclass(frozen=True)
 class Part:
-    """A statement of a claim: a `figure` (Spark SQL) that lies in an `interval`, a condition that `holds`, or neither with its reason.
+    """A statement of a claim: a `figure` that lies in an `interval`, a condition that `holds` (both are expressions of
+    analysis/claims/expression.py), or neither with its reason.
 
     `claimed` is what the interval says in words. `names`: the named evidence it needs.
     """
@@ -49,13 +50,6 @@ class Part:
     def is_absolute(self) -> bool:
         """Whether it is about a quantity with a unit, which changes with the scale of a campaign."""
         return self.unit not in _RELATIVE
-
-    @property
-    def condition(self) -> str | None:
-        """What must be true, in Spark SQL; None for a part that can't be tested."""
-        if self.figure is not None and self.interval is not None:
-            return self.interval.condition(self.figure)
-        return self.holds
 
 
 @dataclass(frozen=True)
@@ -216,10 +210,15 @@ def _cell(table: Mapping[str, Any], source: str, file: str) -> Cell:
     return Cell(rows, _text(table, "experiment", where), _text(table, "workload", where), table.get("durability"))
 
 
-def _used(expression: str, names: Iterable[str], where: str) -> tuple[str, ...]:
+def _used(expression: str, names: Sequence[str], where: str) -> tuple[str, ...]:
     """The names in an expression; an expression without any would say nothing of the evidence."""
-    words = set(re.findall(r"\w+", expression))
-    used = tuple(name for name in names if name in words)
+    try:
+        used = names_in(expression)
+    except ValueError as error:
+        raise AnalysisError(f"{where}: {error}.") from None
+    unknown = [name for name in used if name not in names]
+    if unknown:
+        raise AnalysisError(f"{where}: no value is named {unknown[0]!r}. Valid choices: {', '.join(names)}.")
     if not used:
         raise AnalysisError(f"{where}: {expression!r} needs none of the claim's values.")
     return used

@@ -1,24 +1,25 @@
-"""From what Spark found to verdicts with their sentences. It computes no figure.
+"""From what was found to verdicts with their sentences. It computes no figure.
 
 What is printed is there once, and decides by itself. The blocks of a campaign are a sample: what decides is the exact interval of
 the median over them, which must lie on one side of the tolerance's edges. A claim is contradicted by one contradicted part, and
 confirmed by all its parts.
+
+A block from which something is missing stands aside where enough whole ones are left. Where they aren't, it counts with all that
+the missing may be, so that it decides only where nothing missing could change it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
-from analysis.certainty.interval import exact_interval
 from analysis.claims.claim import Document, Part
 from analysis.claims.figures import Figure
 from analysis.claims.judge import Evidence, Found, Weighed
+from analysis.claims.quantity import Range
 from analysis.claims.verdict import CONFIRMED, CONTRADICTED, INCONCLUSIVE, Cited, PartVerdict, Reason, Verdict
-
-MISMATCH = 0.05  # beyond this share a printed figure isn't its raw result, rounded
 
 
 @dataclass(frozen=True)
@@ -62,45 +63,23 @@ def experiments_of(document: Document, figures: Sequence[Figure]) -> tuple[str, 
     return tuple(dict.fromkeys(cell.experiment for cell in cells if cell is not None))
 
 
-def with_raw_results(
-    verdict: Verdict, printed: Weighed, raw: Weighed, raw_values: Mapping[tuple[str, ...], float]
-) -> Verdict:
-    """A verdict on printed figures whose sentence says whether the raw results, where there are any, say the same."""
-    (of_printed,), (of_raw,) = printed.blocks.values(), raw.blocks.values()
-    others = [
-        f"{_shown_part(part, [found], {})}{'' if found.holds else ', so not as claimed'}"
-        for part, found, before in zip(raw.claim.parts, of_raw, of_printed, strict=True)
-        if found.holds is not None and found.holds != before.holds
-    ]
-    figures = {figure.key: figure for rows in printed.rows.values() for figure in rows if figure.key in raw_values}
-    wrong = [
-        f"{figure.place} is {number(raw_values[figure.key])} {figure.unit}, printed {number(figure.value)}"
-        for figure in figures.values()
-        if abs(figure.value - raw_values[figure.key]) / figure.value > MISMATCH
-    ]
-    if others:
-        sentence = f"The raw results published beside the report say otherwise: {'; '.join(others)}."
-    elif wrong:
-        sentence = f"Of the raw results published beside the report, {'; '.join(wrong)}."
-    elif any(found.holds is not None for found in of_raw):
-        sentence = "The raw results published beside the report agree."
-    else:
-        return verdict
-    return replace(verdict, sentence=f"{verdict.sentence} {sentence}")
-
-
 def _part(part: Part, found: Sequence[Found], weighed: Weighed, evidence: Evidence, kind: Kind) -> PartVerdict:
-    known = [each for each in found if each.holds is not None]
+    known = _counting([each for each in found if each.is_known])
     verdict, reason = _decided(part, found, known, kind)
     figures = [each.figure for each in known if each.figure is not None]
+    exact = [figure.low for figure in figures if figure.is_exact]
     values = {} if figures or not known else _values(part, weighed, evidence)
-    sentence = _shown_part(part, known, values)
+    sentence = shown_part(part, known, values)
     if reason is not None:
         tail = f" ({_counted(known)})" if reason in (Reason.TOO_FEW_BLOCKS, Reason.BLOCKS_DISAGREE) else ""
         sentence = f"{sentence} [{reason.sentence}{tail}]"
-    return PartVerdict(
-        part.what, verdict, reason.word if reason else None, median(figures) if figures else None, sentence
-    )
+    return PartVerdict(part.what, verdict, reason.word if reason else None, median(exact) if exact else None, sentence)
+
+
+def _counting(known: Sequence[Found]) -> Sequence[Found]:
+    """The whole blocks, where they are enough for an interval; else all of which something is known."""
+    whole = [each for each in known if each.reason is None]
+    return whole if len(whole) == len(known) or _interval_of([0.0] * len(whole)) else known
 
 
 def _decided(part: Part, found: Sequence[Found], known: Sequence[Found], kind: Kind) -> tuple[str, Reason | None]:
@@ -108,23 +87,40 @@ def _decided(part: Part, found: Sequence[Found], known: Sequence[Found], kind: K
         return INCONCLUSIVE, next(each.reason for each in found)
     if kind.relations_only and part.is_absolute:
         return INCONCLUSIVE, Reason.SCALED
+    missing = next((each.reason for each in known if each.holds is None), None)
     if not kind.sampled:
-        return (CONFIRMED if all(each.holds for each in known) else CONTRADICTED), None
+        if any(each.holds is False for each in known):
+            return CONTRADICTED, None
+        return (CONFIRMED, None) if missing is None else (INCONCLUSIVE, missing)
     sides = _sides(part, known)
     if sides is None:
         return INCONCLUSIVE, Reason.TOO_FEW_BLOCKS
     if sides[0] != sides[1]:
-        return INCONCLUSIVE, Reason.BLOCKS_DISAGREE
+        return INCONCLUSIVE, missing or Reason.BLOCKS_DISAGREE
     return (CONFIRMED if sides[0] == 0 else CONTRADICTED), None
 
 
 def _sides(part: Part, known: Sequence[Found]) -> tuple[int, int] | None:
     """On which side of the tolerance the ends of the exact interval lie, 0 = inside; None where there is no interval."""
     if part.interval is None:
-        ends = exact_interval([0.0 if each.holds else 1.0 for each in known])
+        ends = _interval_over([Range(float(each.holds is False), float(each.holds is not True)) for each in known])
         return None if ends is None else (int(ends.low), int(ends.high))
-    ends = exact_interval([each.figure for each in known if each.figure is not None])
+    ends = _interval_over([each.figure for each in known if each.figure is not None])
     return None if ends is None else (part.interval.side(ends.low), part.interval.side(ends.high))
+
+
+def _interval_over(figures: Sequence[Range]) -> Range | None:
+    """The exact interval of the median, as wide as what isn't known of the figures can make it."""
+    lows, highs = _interval_of([each.low for each in figures]), _interval_of([each.high for each in figures])
+    return Range(lows[0], highs[1]) if lows and highs else None
+
+
+def _interval_of(values: Sequence[float]) -> tuple[float, float] | None:
+    # loaded here: scipy takes a second, and printed figures need no interval
+    from analysis.certainty.interval import exact_interval
+
+    found = exact_interval(values)
+    return None if found is None else (found.low, found.high)
 
 
 def _counted(known: Sequence[Found]) -> str:
@@ -132,28 +128,37 @@ def _counted(known: Sequence[Found]) -> str:
     return f"it holds in {held} of {len(known)} block{'s' if len(known) > 1 else ''}"
 
 
-def _values(part: Part, weighed: Weighed, evidence: Evidence) -> dict[str, float]:
+def _values(part: Part, weighed: Weighed, evidence: Evidence) -> dict[str, Range]:
     """The values of a condition's names, in the first block."""
     block = evidence.blocks[0]
     values = {name: evidence.value(weighed.rows[name][0], block) for name in part.names if len(weighed.rows[name]) == 1}
     return {name: value for name, value in values.items() if not isinstance(value, Reason)}
 
 
-def _shown_part(part: Part, known: Sequence[Found], values: Mapping[str, float]) -> str:
+def shown_part(part: Part, known: Sequence[Found], values: Mapping[str, Range]) -> str:
+    """What was found of a part, in words with its numbers."""
     asked = part.interval.low if part.interval is not None and part.interval.low == part.interval.high else None
-    # what must be equal to the last digit is shown to the last digit, unless it is plainly not
-    figures = [
-        number(each.figure, 4 if asked is None or not math.isclose(each.figure, asked, rel_tol=1e-3) else 8)
-        for each in known
-        if each.figure is not None
-    ]
+    figures = [_shown_figure(each.figure, asked) for each in known if each.figure is not None]
     if figures:
         unit = f" {part.unit}" if part.unit else ""
         return f"{part.what}: {', '.join(figures)}{unit}, {part.claimed}{_stretch(part)}"
     if known:
-        shown = ", ".join(f"{name} = {number(value)}" for name, value in values.items())
-        return f"{part.what}: {'yes' if known[0].holds else 'no'}{f' ({shown})' if shown else ''}"
+        shown = ", ".join(f"{name} = {_shown_figure(value, None)}" for name, value in values.items())
+        answer = {True: "yes", False: "no", None: "not known"}[known[0].holds]
+        return f"{part.what}: {answer}{f' ({shown})' if shown else ''}"
     return part.what
+
+
+def _shown_figure(figure: Range, asked: float | None) -> str:
+    if not figure.is_exact:
+        bounds = (
+            f"at least {number(figure.low)}" if figure.low > 0 and math.isfinite(figure.low) else "",
+            f"at most {number(figure.high)}" if math.isfinite(figure.high) else "",
+        )
+        return " and ".join(filter(None, bounds)) or "unknown"
+    # what must be equal to the last digit is shown to the last digit, unless it is plainly not
+    plainly_not = asked is None or not math.isclose(figure.low, asked, rel_tol=1e-3)
+    return number(figure.low, 4 if plainly_not else 8)
 
 
 def _stretch(part: Part) -> str:
@@ -175,7 +180,7 @@ def _sentence(parts: Sequence[PartVerdict], note: str) -> str:
 
 def _cited(name: str, figure: Figure, evidence: Evidence, blocks: Mapping[int, object]) -> Cited:
     values = [evidence.value(figure, block) for block in blocks]
-    known = [value for value in values if not isinstance(value, Reason)]
+    known = [value.low for value in values if not isinstance(value, Reason) and value.is_exact]
     return Cited(name, figure.place, median(known) if known else None, figure.unit)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -61,8 +62,10 @@ def read_figures(text: str, file: str) -> tuple[Figure, ...]:
     for row in reader:
         try:
             figure = Figure(row, float(row["value"]))
-        except ValueError:
+        except (TypeError, ValueError):
             raise AnalysisError(f"{file}, line {reader.line_num}: value is {row['value']!r}, not a number.") from None
+        if not math.isfinite(figure.value) or figure.value < 0:
+            raise AnalysisError(f"{file}, line {reader.line_num}: value is {row['value']!r}, not a number of 0 or more.")
         if figure.key in found:
             raise AnalysisError(f"{file}, line {reader.line_num}: {figure.place} is there twice.")
         found[figure.key] = figure
@@ -85,6 +88,9 @@ def matches(figure: Figure, selection: Selection) -> bool:
     return all(figure.columns[column] in asked for column, asked in selection.items())
 
 
-def paired_order(figures: Sequence[Figure]) -> list[Figure]:
-    """Figures in the order of everything but the system, so that lists of two systems stand side by side."""
-    return sorted(figures, key=lambda figure: tuple(figure.columns[name] for name in KEYS if name != "system"))
+def key_within(figure: Figure, selection: Selection) -> tuple[str, ...]:
+    """What tells a figure from the others of its selection: every column that the selection doesn't fix to one value.
+
+    So figures of two selections that fix the same columns, of two systems say, can be put side by side.
+    """
+    return tuple(figure.columns[name] for name in KEYS if len(selection.get(name, ())) != 1)

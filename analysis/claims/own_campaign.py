@@ -1,4 +1,4 @@
-"""A campaign's own report as evidence: which of its trials measure what a published figure says. It reads report.json, no records."""
+"""A campaign's own report as evidence: which of its trials measure what a published figure says. It reads the document, no records."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from analysis.campaign import AA
 from analysis.checks import EXCLUDED
 from analysis.claims.claim import Cell, Document
 from analysis.claims.figures import Figure
+from analysis.claims.quantity import Range, exactly
 from analysis.claims.verdict import Reason
 
 # what an acknowledgement promised, published as (local, replication), by the name of the durability that promises it here
@@ -37,7 +38,7 @@ class OwnCampaign:
         """The campaign's blocks."""
         return sorted({int(trial["block"]) for trial in self.trials}) or (1,)
 
-    def value(self, figure: Figure, block: int) -> float | Reason:
+    def value(self, figure: Figure, block: int) -> Range | Reason:
         """What the trial of that block measured, in the unit of the published figure."""
         cell = self.document.cell_of(figure)
         trials = (
@@ -47,14 +48,14 @@ class OwnCampaign:
         )
         if not trials:
             return Reason.NOT_IN_CAMPAIGN
-        metric = _metric(figure)
+        metric = metric_of(figure)
         found = [self._measured(trial, metric) for trial in trials] if metric else []
         values = (
-            [value * _scale(figure, trial) for value, trial in zip(found, trials, strict=True) if value is not None]
+            [value * to_published(figure, trial["workload"]["message_bytes"]) for value, trial in zip(found, trials, strict=True) if value is not None]
             if found
             else []
         )
-        return median(values) if values else Reason.NOT_MEASURED
+        return exactly(median(values)) if values else Reason.NOT_MEASURED
 
     def _measured(self, trial: Mapping[str, Any], metric: str) -> float | None:
         """The metric; where it is measured per subscription, that of the slowest."""
@@ -75,16 +76,35 @@ def own_campaign(report: Mapping[str, Any], document: Document) -> OwnCampaign:
     return OwnCampaign(document, trials, measured)
 
 
+def described(report: Mapping[str, Any], results: str) -> dict[str, Any]:
+    """The campaign that is the evidence: its experiments, and how many blocks compare systems."""
+    manifest = report["manifest"]
+    return {
+        "kind": "campaign",
+        "results": results,
+        "campaign": manifest["campaign"],
+        "scale": manifest.get("scale"),
+        "experiments": sorted({str(trial["experiment"]) for trial in report["trials"]}),
+        "blocks": len({trial["block"] for trial in report["trials"] if trial.get("block_kind") != AA}),
+    }
+
+
 def _is_of(trial: Mapping[str, Any], cell: Cell, figure: Figure) -> bool:
     columns = figure.columns
-    promised = cell.durability or DURABILITY.get((columns["local_durability"], columns["replication_durability"]))
     return (trial["experiment"], trial["workload"]["name"], trial["system"], trial["durability"]["name"]) == (
         *(cell.experiment, cell.workload, columns["system"]),
-        promised,
+        promised_by(figure, cell),
     )
 
 
-def _metric(figure: Figure) -> str | None:
+def promised_by(figure: Figure, cell: Cell | None) -> str | None:
+    """The name of the durability with which a figure was published; None where it says none, or one that has no name here."""
+    if cell is not None and cell.durability is not None:
+        return cell.durability
+    return DURABILITY.get((figure.columns["local_durability"], figure.columns["replication_durability"]))
+
+
+def metric_of(figure: Figure) -> str | None:
     """The name in docs/metrics.md, None for what samebox doesn't measure: means and minima of latencies."""
     metric, statistic = figure.columns["metric"], figure.columns["statistic"]
     if metric in _THROUGHPUT:
@@ -95,8 +115,6 @@ def _metric(figure: Figure) -> str | None:
     return f"{metric}_{percentile}" if metric.endswith("_latency") and percentile in _PERCENTILES else None
 
 
-def _scale(figure: Figure, trial: Mapping[str, Any]) -> float:
-    """From messages a second to the published unit."""
-    if figure.unit not in _BYTES:
-        return 1.0
-    return int(trial["workload"]["message_bytes"]) / _BYTES[figure.unit]
+def to_published(figure: Figure, message_bytes: int) -> float:
+    """What a rate in messages a second is times, in the unit of the published figure; 1 for what is no rate of bytes."""
+    return message_bytes / _BYTES[figure.unit] if figure.unit in _BYTES else 1.0

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+from analysis.claims.quantity import Range
+
 DIGITS, EXACTLY = "digits", "exactly"
 
 
@@ -31,14 +33,10 @@ class Interval:
         above = self.high is not None and (value > self.high or (value == self.high and not self.high_included))
         return int(above)
 
-    def condition(self, figure: str) -> str:
-        """The SQL condition that the expression `figure` lies in it."""
-        parts = []
-        if self.low is not None:
-            parts.append(f"({figure}) {'>=' if self.low_included else '>'} {self.low!r}D")
-        if self.high is not None:
-            parts.append(f"({figure}) {'<=' if self.high_included else '<'} {self.high!r}D")
-        return " AND ".join(parts)
+    def holds(self, figure: Range) -> bool | None:
+        """Whether a figure lies in it; None where what is known of the figure doesn't tell."""
+        sides = self.side(figure.low), self.side(figure.high)
+        return None if sides[0] != sides[1] else sides[0] == 0
 
 
 def interval(claimed: str, within: str) -> Interval:

@@ -24,6 +24,7 @@ class Reason(Enum):
     )
     NO_MEASURE_STATED = "no-measure-stated", "it names no quantity that could be measured"
     NOT_COMPARABLE = "not-comparable", "what it compares was measured in different ways or under different conditions"
+    NOT_COMPUTABLE = "not-computable", "the evidence doesn't determine it: a figure is 0, or only bounded"
     NOT_IN_CAMPAIGN = "not-in-campaign", "the campaign has no sound trial of it"
     NOT_MEASURED = "not-measured", "samebox measures no such statistic"
     SCALED = "scaled", "the campaign was scaled down, so only relations can be tested and no absolute figures"

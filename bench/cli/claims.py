@@ -14,13 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.checkout import CHECKOUT, SCRATCH
-from bench.claims import judge_claims, known_claims, require_known
-from bench.cli.campaign import master_option, reporter_of
+from bench.claims import judge_claims, known_claims, require_evidence, require_known
+from bench.cli.campaign import reporter_of
 from bench.cli.options import json_option, plain_option, shown, table_console
 from bench.progress import Step
-from bench.results import Results
 
-_STEP = Step("claims", 20.0)
+_STEP = Step("claims", 2.0)
 _STYLES = {"confirmed": "green", "contradicted": "red", "inconclusive": "yellow"}
 Verdict = Mapping[str, Any]
 
@@ -33,11 +32,10 @@ Verdict = Mapping[str, Any]
     "results_dir",
     metavar="RESULTS",
     type=click.Path(path_type=Path),
-    help="Test them against a campaign of your own (its report) instead of what is printed.",
+    help="Test them against a campaign of your own (its report) or imported results instead of what is printed.",
 )
 @click.option("--verbose", is_flag=True, help="Every part of each claim, and the figures that decide it.")
 @json_option
-@master_option
 @plain_option
 def claims(
     ids: tuple[str, ...],
@@ -45,25 +43,24 @@ def claims(
     results_dir: Path | None,
     verbose: bool,
     as_json: bool,
-    master: str,
     plain: bool,
 ) -> int:
     """Say of each claim of the published comparisons whether the evidence confirms or contradicts it.
 
     The evidence is what the documents print themselves, beside the raw results that one of them published; with --evidence, a
-    campaign of your own. With IDs, those claims only, with all that decides them. Exits 0 whatever the verdicts are.
+    campaign of your own, or the folder of an import-omb. With IDs, those claims only, with all that decides them. Exits 0 whatever the verdicts are.
     """
     known = known_claims(CHECKOUT)
-    require_known([document] if document else [], known, what="document of claims")
+    require_known([] if document is None else [document], known, what="document of claims")
     in_question = known if document is None else {document: known[document]}
     of_which = "claim" if document is None else f"claim of {document}"
     require_known(ids, [each for of in in_question.values() for each in of], what=of_which)
-    results = None if results_dir is None else Results(results_dir)
+    evidence = () if results_dir is None else require_evidence(results_dir)
     with reporter_of(plain or as_json, [_STEP]) as reporter:
         if not as_json:
             reporter.step(_STEP.title)
         found = judge_claims(
-            results, CHECKOUT, master=master, scratch=SCRATCH, on_line=(lambda _: None) if as_json else reporter.detail
+            evidence, CHECKOUT, scratch=SCRATCH, on_line=(lambda _: None) if as_json else reporter.detail
         )
     chosen = [
         each for each in found["claims"] if document in (None, each["document"]) and (not ids or each["id"] in ids)
