@@ -18,6 +18,7 @@ from analysis.omb.layout import END_TO_END as END_TO_END_KEYS
 from analysis.omb.layout import PUBLISH as PUBLISH_KEYS
 from analysis.omb.layout import PUBLISH_DELAY as SEND_DELAY_KEYS
 from analysis.omb.layout import STATISTICS, Family
+from analysis.omb.own_export import OwnLabel
 from analysis.omb.windows import (
     ACKNOWLEDGED,
     FAILED,
@@ -41,7 +42,8 @@ Trials of samebox as result files of OpenMessaging Benchmark. Read them with wha
 - A window's latencies are those of the messages whose intended time lies in it, so that the run's figures are those of its windows
   together. Rates count what happened in it. The last window may be shorter than ten seconds; its rates are over its own length.
 - Percentiles are exact (nearest rank, whole microseconds). The warm-up is in no figure but the backlog.
-- producerRate, durability, versions, settings and checks have no place in the format: they are in the trial's trial.json and report.
+- System, durability, block, target rate and subscriptions are in the driver's name, which `samebox import-omb` understands. Versions, settings
+  and checks have no place in the format: they are in the trial's trial.json and report.
 """
 FAMILIES: Mapping[str, Family] = {
     PUBLISH: PUBLISH_KEYS,
@@ -97,7 +99,7 @@ def result_document(trial: Trial, span: Span, found: Figures) -> dict[str, Any]:
     document: dict[str, Any] = {
         "workload": str(workload["name"]),
         # charts tell runs apart by this alone
-        "driver": f"{trial.system} level {trial.durability['name']}, block {trial.block}",
+        "driver": str(label_of(trial)),
         "messageSize": int(workload["message_bytes"]),
         "topics": topics,
         "partitions": int(workload["partitions"]),
@@ -112,6 +114,18 @@ def result_document(trial: Trial, span: Span, found: Figures) -> dict[str, Any]:
     for metric, family in FAMILIES.items():
         document |= _latency(family, metric, span, found)
     return document
+
+
+def label_of(trial: Trial) -> OwnLabel:
+    """What the format has no place for, said in the driver's name."""
+    return OwnLabel(
+        system=trial.system,
+        durability=str(trial.durability["name"]),
+        block=trial.block,
+        is_aa=trial.is_aa,
+        rate_per_s=float(trial.workload["rate_per_s"]) if trial.has_offered_rate else None,
+        subscriptions=trial.subscriptions,
+    )
 
 
 def _rates(found: Figures, span: Span, event: str) -> list[float]:

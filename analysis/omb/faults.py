@@ -11,6 +11,11 @@
    Each allows for 1 %: what two significant digits of a histogram cost. A quantile map that doesn't go up to 100 % isn't used itself.
 3. A window's percentiles don't rise: that window isn't used. (Without a sample it has no latency, though its file says 0.)
 4. Consumers were paused in some windows: means over the run mix phases.
+5. Consumers fell behind, or were still reading what the warm-up had left: end-to-end latencies then say how long the run was.
+6. The rate in a name is less than what was sent: it is not the rate of this run.
+7. Every window's rates are 0 although messages were acknowledged: rates aren't used.
+
+The exports of samebox itself count no warm-up and no window twice: 1 doesn't hold of them.
 """
 
 from __future__ import annotations
@@ -21,7 +26,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from analysis.omb.layout import CONSUME_RATE, END_TO_END, PERCENTILES, PUBLISH_DELAY, PUBLISH_RATE
+from analysis.omb.identity import Known, achieved_per_s
+from analysis.omb.layout import BACKLOG, CONSUME_RATE, END_TO_END, PERCENTILES, PUBLISH, PUBLISH_DELAY, PUBLISH_RATE, WINDOW_S
+from analysis.omb.own_export import own_label
 from analysis.omb.result_file import Latency, OmbResult
 
 TOLERANCE = 0.01
@@ -30,6 +37,8 @@ LEAST_WINDOWS = 6
 PAUSED_SHARE = 0.01  # of the publish rate
 FIRST_WINDOW, AGGREGATE, MAP = "first-window", "corrupt-aggregate", "incomplete-map"
 WINDOW, PAUSED = "corrupt-window", "paused-consumers"
+BACKLOGGED, REFUTED_RATE, NO_RATES = "unsteady-backlog", "refuted-rate", "empty-rates"
+BACKLOG_SHARE = 0.005  # of the messages sent in the run: how much more or fewer may be unread at its end
 _RISING = (*PERCENTILES, "max")
 # the messages after the last window are in no window, and may decide what the last thousandth is like
 _BOUNDED = ("mean", "p50", "p75", "p95", "p99")
@@ -45,15 +54,15 @@ class Fault:
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
-def faults_of(result: OmbResult) -> tuple[Fault, ...]:
+def faults_of(result: OmbResult, identity: Mapping[str, Known]) -> tuple[Fault, ...]:
     """Everything found, in the order of the list above."""
     found = [fault for fault in (_first_window(result),) if fault]
     for latency in result.latencies.values():
         found += [*_aggregate_faults(result, latency), *_map_faults(latency)]
     for latency in result.latencies.values():
         found += _window_faults(latency)
-    paused = _paused(result)
-    return (*found, *([paused] if paused else []))
+    others = (_paused(result), _backlogged(result), _refuted_rate(result, identity), _no_rates(result))
+    return (*found, *(fault for fault in others if fault))
 
 
 def usable_windows(result: OmbResult, latency: Latency) -> tuple[int, ...]:
@@ -73,7 +82,7 @@ def paused_windows(result: OmbResult) -> tuple[int, ...]:
 
 def _first_window(result: OmbResult) -> Fault | None:
     rates = result.series[PUBLISH_RATE]
-    if len(rates) < 2 or not any(rates[1:]):
+    if len(rates) < 2 or not any(rates[1:]) or own_label(result.driver):
         return None
     later = sum(rates[1:]) / (len(rates) - 1)
     ratio = rates[0] / later
@@ -97,6 +106,11 @@ def _unlike_windows(result: OmbResult, latency: Latency) -> Iterator[tuple[str, 
     aggregate, usable = latency.aggregate, usable_windows(result, latency)
     windows = {name: [values[index] for index in usable] for name, values in latency.windows.items()}
     if not usable:
+        if aggregate["max"] > 0 and result.windows >= LEAST_WINDOWS:
+            yield (
+                f"its maximum is {aggregate['max']:,.3f} ms, and none of {result.windows} windows has a sample",
+                {"aggregate_max_ms": aggregate["max"], "windows": result.windows},
+            )
         return
     highest = max(windows["max"])
     if aggregate["max"] < highest * (1 - TOLERANCE):
@@ -209,4 +223,54 @@ def _paused(result: OmbResult) -> Fault | None:
         f"Practically nothing was received in {len(paused)} of {result.windows} windows: consumers were paused or stalled, "
         "so that figures of the whole run mix phases.",
         {"windows": len(paused), "first": paused[0] + 1, "last": paused[-1] + 1},
+    )
+
+
+def _backlogged(result: OmbResult) -> Fault | None:
+    """Where what was unread at the ends of the run differs: the backlog's own series says it, or what was sent and received."""
+    sent = sum(result.series[PUBLISH_RATE][1:]) * WINDOW_S
+    if END_TO_END.metric not in result.latencies or sent == 0 or paused_windows(result):
+        return None
+    backlog = result.series.get(BACKLOG)
+    # without it, of several subscriptions only a loss that no number of them explains can be seen
+    grown = backlog[-1] - backlog[0] if backlog else sent - sum(result.series[CONSUME_RATE][1:]) * WINDOW_S
+    if grown < -BACKLOG_SHARE * sent and not backlog:
+        return None
+    if abs(grown) <= BACKLOG_SHARE * sent:
+        return None
+    how = f"grew by {grown:,.0f}" if grown > 0 else f"shrank by {-grown:,.0f}"
+    why = "consumers fell behind" if grown > 0 else "consumers were still reading what the warm-up had left"
+    medians = result.latencies[END_TO_END.metric].windows["p50"]
+    return Fault(
+        BACKLOGGED,
+        END_TO_END.metric,
+        f"The backlog {how} messages, {abs(grown) / sent:.1%} of what was sent: {why}, so that end-to-end latencies depend on how "
+        "long the run was.",
+        {"grown_messages": grown, "sent_messages": sent, "first_p50_ms": medians[0], "last_p50_ms": medians[-1]},
+    )
+
+
+def _refuted_rate(result: OmbResult, identity: Mapping[str, Known]) -> Fault | None:
+    rate, achieved = identity["rate_per_s"], achieved_per_s(result)
+    if rate.value is not None or not rate.others or achieved is None or own_label(result.driver):
+        return None
+    source, said = next(iter(rate.others.items()))
+    return Fault(
+        REFUTED_RATE,
+        "rate_per_s",
+        f"{source[0].upper()}{source[1:]} says {said:,} msg/s, and {achieved:,.0f} were sent: its rate isn't known.",
+        {"named_per_s": said, "achieved_per_s": achieved},
+    )
+
+
+def _no_rates(result: OmbResult) -> Fault | None:
+    highest = result.latencies[PUBLISH.metric].aggregate["max"]
+    if any(result.series[PUBLISH_RATE]) or highest == 0:
+        return None
+    return Fault(
+        NO_RATES,
+        PUBLISH_RATE,
+        f"Every one of {result.windows} windows says that nothing was sent, and the longest acknowledgement took {highest:,.3f} ms: "
+        "rates aren't used.",
+        {"windows": result.windows, "aggregate_max_ms": highest},
     )

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from analysis.omb.result_file import OmbResult
+from analysis.omb.layout import PUBLISH_RATE
+from analysis.omb.own_export import OwnLabel, own_label
+from analysis.omb.result_file import OmbResult, is_plain
 
 _NUMBER = r"(?<![\d.])(\d+(?:\.\d+)?)"
 _PATTERNS: Mapping[str, str] = {
@@ -43,9 +45,9 @@ _LEVELS = {("sync", "sync"): "1", ("sync", "async"): "2", ("async", "sync"): "3"
 class Known:
     """A value and where it comes from; `others`: what other sources say instead."""
 
-    value: int | str | None
+    value: int | float | str | None
     source: str | None
-    others: Mapping[str, int | str] | None = None
+    others: Mapping[str, int | float | str] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The entry of import.json."""
@@ -53,6 +55,7 @@ class Known:
 
 
 UNKNOWN = Known(None, None)
+REFUTED = 1.05  # a rate limiter doesn't send so much more than its rate
 
 
 def identity_of(result: OmbResult) -> dict[str, Known]:
@@ -60,7 +63,7 @@ def identity_of(result: OmbResult) -> dict[str, Known]:
     names = {_WORKLOAD_NAME: result.workload, _FILE_NAME: PurePath(result.source).name.removesuffix(".json")}
     found: dict[str, Known] = {"system": _system(result.driver), "durability": _durability(result, names)}
     for what, pattern in _PATTERNS.items():
-        said: list[tuple[str, int | str]] = []
+        said: list[tuple[str, int | float | str]] = []
         if what in result.scalars:
             said.append((f"the field of {what}", result.scalars[what]))
         for source, name in names.items():
@@ -72,9 +75,38 @@ def identity_of(result: OmbResult) -> dict[str, Known]:
         if meaning in result.scalars:
             found[meaning] = Known(result.scalars[meaning], f"the field of {meaning}")
     for key in ("version", "beginTime", "endTime"):
-        if isinstance(result.extras.get(key), str):
-            found[key] = Known(result.extras[key], f"the field {key}")
-    return found
+        if isinstance(said := result.extras.get(key), str) and is_plain(said):
+            found[key] = Known(said, f"the field {key}")
+    own = own_label(result.driver)
+    return found | (_of_own(own) if own else {"rate_per_s": _unless_refuted(found["rate_per_s"], result)})
+
+
+def _of_own(label: OwnLabel) -> dict[str, Known]:
+    """What an export of samebox's says of its trial."""
+    source = "the driver's name in an export of samebox's"
+    said: dict[str, int | float | str | None] = {
+        "system": label.system,
+        "durability": label.durability,
+        "block": label.block,
+        "block_kind": "A/A" if label.is_aa else "A/B",
+        "rate_per_s": label.rate_per_s,
+        "subscriptions": label.subscriptions,
+    }
+    return {name: UNKNOWN if value is None else Known(value, source) for name, value in said.items()}
+
+
+def achieved_per_s(result: OmbResult) -> float | None:
+    """The mean publish rate without the first window, which counts the warm-up."""
+    later = result.series[PUBLISH_RATE][1:]
+    return sum(later) / len(later) if later else None
+
+
+def _unless_refuted(rate: Known, result: OmbResult) -> Known:
+    """A rate that a name says, unless more was sent."""
+    achieved = achieved_per_s(result)
+    if not isinstance(rate.value, int | float) or rate.source is None or achieved is None or achieved <= rate.value * REFUTED:
+        return rate
+    return Known(None, None, {rate.source: rate.value, **(rate.others or {})})
 
 
 def _system(driver: str) -> Known:

@@ -1,6 +1,6 @@
-"""The task import-omb: result files of OpenMessaging Benchmark in, a folder of tables out.
+"""The task import-omb: result files of OpenMessaging Benchmark in, a folder of tables out. They are small and few: it needs no Spark.
 
-1. read and parse all files on Spark, each by itself; one that is refused stops no other
+1. read and parse all files, each by itself; one that is refused stops no other
 2. name the trials; a file with the bytes of another one counts once
 3. write aside, rename
 
@@ -10,45 +10,36 @@ Exit code 0: at least one file was imported; 1: none was, and nothing was writte
 from __future__ import annotations
 
 import argparse
-import re
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from analysis.errors import AnalysisError
-from analysis.omb.result_file import NEXT, read_result
+from analysis.omb.folder import require_replaceable, write_folder
+from analysis.omb.result_file import MOST_BYTES, NEXT, is_plain, read_result
 from analysis.omb.rows import Imported, import_result
 from analysis.omb.write import OUTPUTS, Copy, Refused, import_document, write_import
-from analysis.storage import Storage
-from analysis.task import Progress, run_task
-
-_GLOB = re.compile(r"([\\\[\]{}*?])")  # what Hadoop would take for a pattern
+from analysis.plain_task import run_plain_task
 
 
 def run(arguments: Sequence[str], scratch: Path) -> int:
     """Parses the arguments and imports."""
+    del scratch
     parser = argparse.ArgumentParser(
         prog="job.py import-omb", description="Imports results of OpenMessaging Benchmark."
     )
-    parser.add_argument("files", nargs="+", help="result files: paths, or any URIs that Spark reads")
+    parser.add_argument("files", nargs="+", help="result files")
     parser.add_argument("--out", required=True, help="the folder to write")
     options = parser.parse_args(arguments)
-    files = list(dict.fromkeys(options.files))
-    return run_task(
-        "samebox import-omb",
-        lambda spark, progress: import_files(spark, files, out=options.out, scratch=scratch, progress=progress),
-    )
+    return run_plain_task(lambda: import_files(list(dict.fromkeys(options.files)), out=Path(options.out)))
 
 
-def import_files(
-    spark: SparkSession, files: Sequence[str], *, out: str, scratch: Path, progress: Progress
-) -> dict[str, Any]:
-    """Writes `out` and returns its import.json; `scratch` is an empty local folder. Raises AnalysisError if no file can be imported."""
-    storage = Storage(spark)
-    progress(f"reading {len(files)} files")
-    outcomes = read_all(spark, storage, files)
+def import_files(files: Sequence[str], *, out: Path) -> dict[str, Any]:
+    """Writes `out` and returns its import.json. Raises AnalysisError if no file can be imported, or `out` can't be written."""
+    require_replaceable(out, kind="import", replaces=OUTPUTS)
+    outcomes = read_all(files)
     refused = [outcome for outcome in outcomes if isinstance(outcome, Refused)]
     imported: dict[str, Imported] = {}
     copies = []
@@ -61,53 +52,67 @@ def import_files(
         raise AnalysisError(
             "no file was imported.\n" + "\n".join(one.error for one in refused), next_step=refused[0].next_step
         )
-    document = import_document(list(imported.values()), copies, refused)
-    folder = scratch / "import"
-    folder.mkdir()
-    write_import(folder, list(imported.values()), document)
-    storage.publish(folder, out, kind="import", replaces=OUTPUTS)
-    progress(f"imported: {out}")
+    found = list(imported.values())
+    document = import_document(found, copies, refused)
+    write_folder(out, lambda folder: write_import(folder, found, document))
     return document
 
 
-def read_all(spark: SparkSession, storage: Storage, files: Sequence[str]) -> list[Imported | Refused]:
+def read_all(files: Sequence[str]) -> list[Imported | Refused]:
     """What became of each file, in the order given; one that is named twice, by whatever path, is read once."""
-    found: dict[str, Imported | Refused] = {}
-    sources: dict[str, str] = {}  # in full -> as given
+    first: dict[str, str] = {}  # in full -> as given
     for file in files:
-        if ":" in PurePosixPath(file).name:
-            found[file] = Refused(file, f"{file}: Spark reads no file with a colon in its name.", "Rename it.")
-        elif not storage.is_file(file):
-            found[file] = Refused(file, f"{file}: no such file.", "Is the name spelt right?")
-        else:
-            sources.setdefault(storage.qualified(file), file)
-    if sources:
-        names = trial_names(list(sources.values()))
-        patterns = [_GLOB.sub(r"\\\1", file) for file in sources.values()]
-        contents = spark.read.format("binaryFile").load(patterns).select("path", "content").rdd
-        parsed = contents.map(lambda row: _parse(bytes(row["content"]), sources[row["path"]], names)).collect()
-        # Spark passes over a file without content
-        empty = {file: Refused(file, f"{file}: the file is empty.", NEXT) for file in sources.values()}
-        found |= empty | dict(parsed)
-    return [found[file] for file in files if file in found]
+        first.setdefault(os.path.realpath(file), file)
+    sources = list(first.values())
+    names = trial_names(sources)
+    return [_read(file, names[file]) for file in sources]
 
 
-def _parse(content: bytes, source: str, names: Mapping[str, str]) -> tuple[str, Imported | Refused]:
-    """Runs in Spark's workers: a refusal is an outcome there, no exception."""
+def _read(file: str, trial: str) -> Imported | Refused:
+    """A refusal is an outcome here, no exception: whatever is wrong with a file is that file's."""
+    shown = os.fsencode(file).decode("utf-8", "backslashreplace")
     try:
-        return source, import_result(read_result(content, source), names[source])
+        if not is_plain(file):
+            raise AnalysisError(
+                f"{shown}: its name isn't plain text in UTF-8, and every row would bear it.", next_step="Rename it."
+            )
+        return import_result(read_result(_content(Path(file)), file), trial)
     except AnalysisError as error:
-        return source, Refused(source, str(error), error.next_step)
+        return Refused(shown, str(error), error.next_step)
+    except Exception as error:
+        what = f"{type(error).__name__}: {str(error)[:200]}"
+        return Refused(shown, f"{shown}: samebox can't import it, which is a fault of samebox's ({what}).", "")
 
 
-def trial_names(files: Sequence[str]) -> dict[str, str]:
+def _content(file: Path) -> bytes:
+    """The bytes of a file. Raises AnalysisError for what isn't one, can't be read, or is far larger than any result."""
+    try:
+        found = file.stat()
+        if stat.S_ISDIR(found.st_mode):
+            raise AnalysisError(f"{file}: a folder and no file.", next_step=NEXT)
+        if not stat.S_ISREG(found.st_mode):
+            raise AnalysisError(f"{file}: a pipe or a device and no file.", next_step="Write it to a file first.")
+        with file.open("rb") as opened:
+            content = opened.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise AnalysisError(f"{file}: no such file.", next_step="Is the name spelt right?") from None
+    except OSError as error:
+        raise AnalysisError(f"{file}: can't be read: {error.strerror}.", next_step=NEXT) from None
+    if len(content) > MOST_BYTES:
+        raise AnalysisError(
+            f"{file}: more than {MOST_BYTES // 2**20} MiB, which no result of OpenMessaging Benchmark is.", next_step=NEXT
+        )
+    return content
+
+
+def trial_names(files: Sequence[str]) -> Mapping[str, str]:
     """What to call each file's trial: its name, after as many of its folders as tell it from the others."""
     parts = {file: PurePosixPath(file.removesuffix(".json")).parts for file in files}
-    names = {}
-    for file, own in parts.items():
+    alike: dict[tuple[str, ...], int] = {}
+    for own in parts.values():
         for depth in range(1, len(own) + 1):
-            same = [other for other, theirs in parts.items() if theirs[-depth:] == own[-depth:]]
-            if len(same) == 1 or depth == len(own):
-                names[file] = "/".join(own[-depth:])
-                break
-    return names
+            alike[own[-depth:]] = alike.get(own[-depth:], 0) + 1
+    return {
+        file: "/".join(next((own[-depth:] for depth in range(1, len(own)) if alike[own[-depth:]] == 1), own))
+        for file, own in parts.items()
+    }

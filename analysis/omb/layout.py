@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 ORIGIN = "openmessaging-benchmark"
+OWN_ORIGIN = "samebox"  # of a file that export-omb wrote
 WINDOW_S = 10.0  # a sleep of ten seconds, and the time that asking the workers takes
 
 # end of a key -> statistic; every generation has these eight

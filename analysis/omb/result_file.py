@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +27,10 @@ from analysis.omb.layout import (
 
 NEXT = "Give result files of OpenMessaging Benchmark: the JSON that bin/benchmark writes after a run."
 _GZIP = b"\x1f\x8b"
+MOST_BYTES = 64 * 2**20  # a day in windows of 10 s is 5 MB
+MOST_CHARACTERS = 1_000  # of a name: it stands in every row
+# no rate, latency or count of a benchmark comes near it, and no sum of what is below it is infinite
+MOST = 1e15
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ class OmbResult:
 
 def read_result(content: bytes, source: str) -> OmbResult:
     """Raises AnalysisError, naming file and key, if this is no result file or not a whole one."""
+    if not content.strip():
+        raise AnalysisError(f"{source}: the file is empty.", next_step=NEXT)
     document = _document(content, source)
     reader = _Reader(source, document)
     for key in ("workload", "driver"):
@@ -93,7 +99,7 @@ def read_result(content: bytes, source: str) -> OmbResult:
 
 def _document(content: bytes, source: str) -> dict[str, Any]:
     try:
-        document = json.loads(content.decode("utf-8"))
+        document = json.loads(content.decode("utf-8"), object_pairs_hook=_once)
     except UnicodeDecodeError:
         packed = content.startswith(_GZIP)
         what = "compressed by gzip" if packed else "not a text file, so no result of OpenMessaging Benchmark"
@@ -103,6 +109,12 @@ def _document(content: bytes, source: str) -> dict[str, Any]:
         raise AnalysisError(
             f"{source}: not valid JSON: {error.msg} in line {error.lineno}, column {error.colno}{cut}.", next_step=NEXT
         ) from None
+    except _Twice as error:
+        raise AnalysisError(
+            f"{source}: the key {_kind(error.key)} is there twice: nobody can say which counts.", next_step=NEXT
+        ) from None
+    except ValueError:  # Python reads no integer of more than 4,300 digits
+        raise AnalysisError(f"{source}: has a number of thousands of digits.", next_step=NEXT) from None
     except RecursionError:
         raise AnalysisError(
             f"{source}: nested too deeply for a result of OpenMessaging Benchmark.", next_step=NEXT
@@ -110,6 +122,27 @@ def _document(content: bytes, source: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise AnalysisError(f"{source}: expected a JSON object, found {_kind(document)}.", next_step=NEXT)
     return document
+
+
+class _Twice(Exception):
+    """A key that an object has twice."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _Twice(next(key for key in keys if keys.count(key) > 1))
+    return found
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text can stand in a table: not too long, no control characters, nothing that UTF-8 doesn't have."""
+    return len(text) <= MOST_CHARACTERS and not any(unicodedata.category(each) in ("Cc", "Cs") for each in text)
 
 
 def _ends(one: Latency) -> list[tuple[str, str]]:
@@ -134,19 +167,26 @@ class _Reader:
 
     def text(self, key: str) -> str:
         value = self.require(key)
-        if not isinstance(value, str) or not value.strip():
+        name = value.strip() if isinstance(value, str) else ""
+        if not name:
             raise self.wrong(key, "a name", value)
-        return value
+        if not is_plain(name):
+            expected = f"a name of at most {MOST_CHARACTERS:,} characters, none of them a control character"
+            raise self.wrong(key, expected, value)
+        return name
 
     def whole(self, key: str) -> int:
         value = self.document[key]
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise self.wrong(key, "a whole number, 0 or more", value)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+            raise self.wrong(key, "a whole number from 0 to 10^15", value)
         return value
 
     def number(self, key: str, value: Any, *, negative: bool = False) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.wrong(key, "a finite number", value)
+        if not abs(value) <= MOST:
+            finite = isinstance(value, int) or abs(value) < float("inf")
+            raise self.wrong(key, "a number below 10^15" if finite else "a finite number", value)
         if value < 0 and not negative:
             raise self.wrong(key, "a number, 0 or more", value)
         return float(value)
@@ -209,5 +249,7 @@ def _kind(value: Any) -> str:
     if isinstance(value, list | dict):
         what = "list" if isinstance(value, list) else "object"
         return f"a {what} of {len(value)}" if value else f"an empty {what}"
-    text = json.dumps(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > MOST:
+        return f"an integer of about {value.bit_length() * 3 // 10 + 1} digits"
+    text = json.dumps(value[:40] if isinstance(value, str) else value)
     return text if len(text) <= 40 else f"{text[:37]}..."

@@ -6,12 +6,12 @@ maximum is the one figure that windows give for the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from analysis.omb.faults import AGGREGATE, Fault, faults_of, map_is_whole, paused_windows, usable_windows
+from analysis.omb.faults import AGGREGATE, BACKLOGGED, NO_RATES, Fault, faults_of, map_is_whole, paused_windows, usable_windows
 from analysis.omb.identity import Known, identity_of
 from analysis.omb.layout import (
     BACKLOG,
@@ -22,10 +22,12 @@ from analysis.omb.layout import (
     FROM_MAP,
     NOTES,
     ORIGIN,
+    OWN_ORIGIN,
     PUBLISH_RATE,
     SERIES,
     WINDOW_S,
 )
+from analysis.omb.own_export import own_label
 from analysis.omb.result_file import Latency, OmbResult, read_result
 
 MS = "ms"
@@ -88,17 +90,21 @@ def import_file(path: Path, trial: str | None = None) -> Imported:
 def import_result(result: OmbResult, trial: str | None = None) -> Imported:
     """The rows of a file that was read; `trial` is what to call it, without one the file's name."""
     name = trial or PurePath(result.source).name.removesuffix(".json")
-    identity, faults = identity_of(result), faults_of(result)
+    identity = identity_of(result)
+    faults = faults_of(result, identity)
+    found = {fault.fault for fault in faults}
     left_out: list[LeftOut] = []
-    sound = all(fault.fault != AGGREGATE for fault in faults)
-    figures = [*_rates(result, left_out), *_latencies(result, sound, left_out)]
+    rates = [] if NO_RATES in found else list(_rates(result, left_out))
+    figures = [*rates, *_latencies(result, found, left_out)]
+    if NO_RATES in found:
+        left_out.append(LeftOut("rates", "every window says 0, although messages were acknowledged"))
     same = {
         "trial": name,
-        "origin": ORIGIN,
+        "origin": OWN_ORIGIN if own_label(result.driver) else ORIGIN,
         "system": identity["system"].value,
         "durability": identity["durability"].value,
         "workload": result.workload,
-        "block": None,
+        "block": identity["block"].value if "block" in identity else None,
     }
     return Imported(
         result=result,
@@ -106,9 +112,15 @@ def import_result(result: OmbResult, trial: str | None = None) -> Imported:
         identity=identity,
         faults=faults,
         left_out=tuple(left_out),
-        summary=tuple({**same, **figure, "samples": None} for figure in figures),
-        windows=tuple({"trial": name, **row} for row in _windows(result)),
+        summary=tuple({**same, **_named(figure, result), "samples": None} for figure in figures),
+        windows=tuple({"trial": name, **_named(row, result)} for row in _windows(result)),
     )
+
+
+def _named(row: dict[str, Any], result: OmbResult) -> dict[str, Any]:
+    """An export's end-to-end latency is samebox's own quantity again, from the intended time, and so is its name."""
+    own = own_label(result.driver) is not None and row["metric"].startswith(END_TO_END.metric)
+    return {**row, "metric": row["metric"].removeprefix("omb_")} if own else row
 
 
 def _figure(metric: str, unit: str, value: float, note: str) -> dict[str, Any]:
@@ -116,51 +128,55 @@ def _figure(metric: str, unit: str, value: float, note: str) -> dict[str, Any]:
 
 
 def _rates(result: OmbResult, left_out: list[LeftOut]) -> Iterator[dict[str, Any]]:
-    """Means and extremes of rates, without the first window; the highest backlog, of all windows."""
-    paused = paused_windows(result)
+    """Means and extremes of rates, without the first window where it counts the warm-up; the highest backlog, of all windows."""
+    paused, begin = paused_windows(result), 0 if own_label(result.driver) else 1
     for key in (PUBLISH_RATE, CONSUME_RATE, ERROR_RATE):
         if key not in result.series:
             continue
         metric, unit = SERIES[key]
-        later = result.series[key][1:]
-        if not later:
+        counted = result.series[key][begin:]
+        if not counted:
             left_out.append(LeftOut(metric, "the file has one window, the one that over-reports rates"))
             continue
-        which = f"windows 2 to {result.windows}"
-        first = f"window 1 is left out, it says {result.series[key][0]:,.0f}: counters weren't reset after the warm-up"
+        which = f"windows {begin + 1} to {result.windows}"
+        warm_up = f"; window 1 is left out, it says {result.series[key][0]:,.0f}: counters weren't reset after the warm-up"
+        note = warm_up if begin else ""
         if key == CONSUME_RATE and paused:
             left_out.append(
                 LeftOut(metric, f"consumers got practically nothing in {len(paused)} windows: a mean would mix phases")
             )
         else:
-            yield _figure(metric, unit, sum(later) / len(later), f"mean of {which}; {first}")
+            yield _figure(metric, unit, sum(counted) / len(counted), f"mean of {which}{note}")
         if key != ERROR_RATE:
-            yield _figure(
-                f"{metric}_highest_window", unit, max(later), f"of {which}, about {WINDOW_S:g} s each; {first}"
-            )
-            yield _figure(
-                f"{metric}_lowest_window", unit, min(later), f"of {which}, about {WINDOW_S:g} s each; {first}"
-            )
+            for extreme, value in (("highest", max(counted)), ("lowest", min(counted))):
+                of = f"of {which}, about {WINDOW_S:g} s each{note}"
+                yield _figure(f"{metric}_{extreme}_window", unit, value, of)
     if BACKLOG in result.series:
         metric, unit = SERIES[BACKLOG]
         yield _figure(f"{metric}_highest", unit, max(result.series[BACKLOG]), "the highest at the end of a window")
 
 
-def _latencies(result: OmbResult, sound: bool, left_out: list[LeftOut]) -> Iterator[dict[str, Any]]:
+def _latencies(result: OmbResult, found: Collection[str], left_out: list[LeftOut]) -> Iterator[dict[str, Any]]:
+    """`found`: the faults of the file."""
+    own = own_label(result.driver) is not None
     for family in FAMILIES:
         latency = result.latencies.get(family.metric)
         if latency is None:
             left_out.append(LeftOut(family.metric, f"a file of generation {result.generation} doesn't have it"))
             continue
-        note = NOTES[family.metric] + (f"; {_resolution(latency)}" if family == END_TO_END else "")
+        note = "" if own else NOTES[family.metric]
+        if family == END_TO_END and not own:
+            note += f"; {_resolution(latency)}"
         if paused_windows(result):
             note += "; all phases of the run together"
+        if family == END_TO_END and BACKLOGGED in found:
+            note += "; depends on how long the run was: the backlog wasn't steady"
         if not usable_windows(result, latency) and latency.aggregate["max"] == 0:
             left_out.append(LeftOut(family.metric, "the file has no sample of it: it says 0 everywhere"))
-        elif sound:
-            yield from _of_the_run(latency, note, left_out)
+        elif AGGREGATE not in found:
+            yield from _of_the_run(latency, note.removeprefix("; "), left_out)
         else:
-            yield from _of_the_windows(result, latency, note, left_out)
+            yield from _of_the_windows(result, latency, note.removeprefix("; "), left_out)
 
 
 def _of_the_run(latency: Latency, note: str, left_out: list[LeftOut]) -> Iterator[dict[str, Any]]:
@@ -171,7 +187,7 @@ def _of_the_run(latency: Latency, note: str, left_out: list[LeftOut]) -> Iterato
         if name in latency.aggregate:
             yield _figure(f"{metric}_{name}", MS, latency.aggregate[name], note)
         elif name in read_off:
-            yield _figure(f"{metric}_{name}", MS, read_off[name], f"{note}; read off the quantile map")
+            yield _figure(f"{metric}_{name}", MS, read_off[name], f"{note}; read off the quantile map".removeprefix("; "))
         else:
             left_out.append(LeftOut(f"{metric}_{name}", "the quantile map has no point near it, or isn't whole"))
 
@@ -189,7 +205,7 @@ def _of_the_windows(
     if usable:
         highest = max(latency.windows["max"][index] for index in usable)
         yield _figure(
-            f"{metric}_max", MS, highest, f"{note}; the highest of the windows, the run's own figure is corrupt"
+            f"{metric}_max", MS, highest, f"{note}; the highest of the windows, the run's own figure is corrupt".removeprefix("; ")
         )
 
 
@@ -214,7 +230,8 @@ def _windows(result: OmbResult) -> Iterator[dict[str, Any]]:
     rates = (PUBLISH_RATE, CONSUME_RATE, ERROR_RATE)
     for key, (metric, unit) in SERIES.items():
         for index, value in enumerate(result.series.get(key, ())):
-            note = "counters weren't reset after the warm-up" if index == 0 and key in rates else None
+            counts_warm_up = index == 0 and key in rates and not own_label(result.driver)
+            note = "counters weren't reset after the warm-up" if counts_warm_up else None
             yield _window(index, metric, unit, value, note)
     for latency in result.latencies.values():
         for index in usable_windows(result, latency):

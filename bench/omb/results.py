@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.report import job_file, submit_job
+from bench.report import job_file, run_plain_job, submit_job
 from bench.results import Results
 from provisioning.errors import InvalidInput
 
@@ -32,7 +32,7 @@ def result_files(given: Sequence[Path]) -> list[Path]:
     """The files given, and the JSON files below folders given. Raises InvalidInput if a folder has none."""
     found: list[Path] = []
     for path in given:
-        below = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        below = sorted(file for file in path.rglob("*.json") if not file.is_dir()) if path.is_dir() else [path]
         if not below:
             raise InvalidInput(
                 f"{path}: no JSON file in it.", next_step="Name result files of OpenMessaging Benchmark."
@@ -41,12 +41,10 @@ def result_files(given: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def import_results(
-    files: Sequence[Path], out: Path, checkout: Path, *, master: str, scratch: Path, on_line: Callable[[str], None]
-) -> Import:
+def import_results(files: Sequence[Path], out: Path, checkout: Path, *, on_line: Callable[[str], None]) -> Import:
     """Imports files into the folder `out`. Raises SameboxError if none of them can be."""
-    arguments = ["import-omb", *map(str, files), "--out", str(out.resolve())]
-    submit_job(job_file(checkout), arguments, checkout, master=master, scratch=scratch, on_line=on_line, what="import")
+    arguments = ["import-omb", "--out", str(out.resolve()), "--", *map(str, files)]
+    run_plain_job(arguments, checkout, on_line=on_line, what="import")
     return read_import(out)
 
 
