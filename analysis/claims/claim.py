@@ -34,7 +34,8 @@ class Part:
     """A statement of a claim: a `figure` that lies in an `interval`, a condition that `holds` (both are expressions of
     analysis/claims/expression.py), or neither with its reason.
 
-    `claimed` is what the interval says in words. `names`: the named evidence it needs.
+    `claimed` is what the interval says in words. `names`: the named evidence it needs. `as_printed`: why the printed figures can't
+    decide it, though a campaign could.
     """
 
     what: str
@@ -44,6 +45,7 @@ class Part:
     claimed: str = ""
     unit: str = ""
     reason: Reason | None = None
+    as_printed: Reason | None = None
     names: tuple[str, ...] = ()
 
     @property
@@ -154,15 +156,13 @@ def _part(table: Mapping[str, Any], names: Sequence[str], where: str) -> Part:
     where = f"{where}, {what!r}"
     if "reason" in table:
         _refuse_unknown(table, ("what", "reason"), where)
-        reason = _REASONS.get(table["reason"])
-        if reason is None:
-            raise AnalysisError(f"{where}: unknown reason {table['reason']!r}. Valid choices: {', '.join(_REASONS)}.")
-        return Part(what, reason=reason)
+        return Part(what, reason=_reason(table["reason"], where))
+    as_printed = _reason(table["as_printed"], where) if "as_printed" in table else None
     if "holds" in table:
-        _refuse_unknown(table, ("what", "holds"), where)
+        _refuse_unknown(table, ("what", "holds", "as_printed"), where)
         holds = _text(table, "holds", where)
-        return Part(what, holds=holds, names=_used(holds, names, where))
-    _refuse_unknown(table, ("what", "figure", "unit", "is", "from", "to", "within", *_LIMITS), where)
+        return Part(what, holds=holds, as_printed=as_printed, names=_used(holds, names, where))
+    _refuse_unknown(table, ("what", "figure", "unit", "is", "from", "to", "within", "as_printed", *_LIMITS), where)
     figure = _text(table, "figure", where)
     try:
         stretch, claimed = _stretch(table)
@@ -174,8 +174,15 @@ def _part(table: Mapping[str, Any], names: Sequence[str], where: str) -> Part:
         interval=stretch,
         claimed=claimed,
         unit=table.get("unit", ""),
+        as_printed=as_printed,
         names=_used(figure, names, where),
     )
+
+
+def _reason(word: str, where: str) -> Reason:
+    if word not in _REASONS:
+        raise AnalysisError(f"{where}: unknown reason {word!r}. Valid choices: {', '.join(_REASONS)}.")
+    return _REASONS[word]
 
 
 def _stretch(table: Mapping[str, Any]) -> tuple[Interval, str]:

@@ -65,7 +65,9 @@ def read_figures(text: str, file: str) -> tuple[Figure, ...]:
         except (TypeError, ValueError):
             raise AnalysisError(f"{file}, line {reader.line_num}: value is {row['value']!r}, not a number.") from None
         if not math.isfinite(figure.value) or figure.value < 0:
-            raise AnalysisError(f"{file}, line {reader.line_num}: value is {row['value']!r}, not a number of 0 or more.")
+            raise AnalysisError(
+                f"{file}, line {reader.line_num}: value is {row['value']!r}, not a number of 0 or more."
+            )
         if figure.key in found:
             raise AnalysisError(f"{file}, line {reader.line_num}: {figure.place} is there twice.")
         found[figure.key] = figure

@@ -49,7 +49,7 @@ class ImportedFile:
         return int(self.identity.get("block") or 1)
 
     def ran(self, figure: Figure, cell: Cell | None) -> bool:
-        """Whether this is a run of what the figure is of. What a file doesn't say is taken for the usual: one topic, one subscription."""
+        """Whether this is a run of what the figure is of. What a file doesn't say is taken for one (topics, subscriptions)."""
         columns, own = figure.columns, self.identity
         if columns["workload"] == _BESIDE_OTHERS or (columns["workload"] == _CATCH_UP) != (_PAUSED in self.faults):
             return False
@@ -78,6 +78,7 @@ class ImportedEvidence:
 
     document: Document
     files: Sequence[ImportedFile]
+    is_published: bool = False
 
     @property
     def blocks(self) -> Sequence[int]:

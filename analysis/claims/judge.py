@@ -27,6 +27,11 @@ class Evidence(Protocol):
         """Independent repetitions, each with a value for a figure."""
         ...
 
+    @property
+    def is_published(self) -> bool:
+        """Whether it is what was published itself."""
+        ...
+
     def value(self, figure: Figure, block: int) -> Range | Reason:
         """What was found for a published figure, or why nothing was."""
         ...
@@ -37,6 +42,7 @@ class Printed:
     """The published figures themselves."""
 
     blocks: Sequence[int] = (1,)
+    is_published: bool = True
 
     def value(self, figure: Figure, block: int) -> Range | Reason:
         """The printed value."""
@@ -50,6 +56,7 @@ class Substituted:
 
     values: Mapping[tuple[str, ...], float]
     blocks: Sequence[int] = (1,)
+    is_published: bool = True
 
     def value(self, figure: Figure, block: int) -> Range | Reason:
         """The other value."""
@@ -117,7 +124,7 @@ def _weigh(claim: Claim, rows: Mapping[str, tuple[Figure, ...]], evidence: Evide
     blocks = {}
     for block in evidence.blocks:
         values = {name: _value(named, rows[name], evidence, block) for name, named in claim.values.items()}
-        blocks[block] = tuple(_found(claim, part, values) for part in claim.parts)
+        blocks[block] = tuple(_found(claim, part, values, evidence) for part in claim.parts)
     return Weighed(claim, rows, blocks)
 
 
@@ -137,9 +144,10 @@ def _value(named: Named, rows: Sequence[Figure], evidence: Evidence, block: int)
     )
 
 
-def _found(claim: Claim, part: Part, values: Mapping[str, _Value]) -> Found:
-    if part.reason is not None:
-        return Found(reason=part.reason)
+def _found(claim: Claim, part: Part, values: Mapping[str, _Value], evidence: Evidence) -> Found:
+    untestable = part.reason or (part.as_printed if evidence.is_published else None)
+    if untestable is not None:
+        return Found(reason=untestable)
     needed = {name: values[name] for name in part.names}
     reason = next((value.reason for value in needed.values() if value.reason is not None), None)
     if not any(value.is_known for value in needed.values()):

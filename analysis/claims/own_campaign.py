@@ -32,6 +32,7 @@ class OwnCampaign:
     document: Document
     trials: Sequence[Mapping[str, Any]]
     measured: Mapping[tuple[str, str], float]
+    is_published: bool = False
 
     @property
     def blocks(self) -> Sequence[int]:
@@ -51,7 +52,11 @@ class OwnCampaign:
         metric = metric_of(figure)
         found = [self._measured(trial, metric) for trial in trials] if metric else []
         values = (
-            [value * to_published(figure, trial["workload"]["message_bytes"]) for value, trial in zip(found, trials, strict=True) if value is not None]
+            [
+                value * to_published(figure, trial["workload"]["message_bytes"])
+                for value, trial in zip(found, trials, strict=True)
+                if value is not None
+            ]
             if found
             else []
         )

@@ -1,7 +1,7 @@
 """Quantities that may be known in part: a range, and series of ranges. It knows no claim.
 
-What nobody measured is still a quantity, so it lies somewhere from nothing to infinity: arithmetic on ranges carries that through, and
-a comparison is true, false, or (None) not decided by what is known. One known counterexample decides "every" so, whatever else is missing.
+What nobody measured is still a quantity, so it lies somewhere from nothing to infinity. Arithmetic on ranges carries that through, and
+a comparison is true, false, or (None) not decided by what is known: one counterexample decides "every", whatever else is missing.
 """
 
 from __future__ import annotations

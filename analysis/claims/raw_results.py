@@ -1,4 +1,4 @@
-"""The raw results that were published beside a report, as a sentence after the verdict on its printed figures. It changes no verdict."""
+"""The raw results that were published beside a report, as a sentence after a verdict on its figures. It changes no verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from analysis.claims.verdict import Verdict
 MISMATCH = 0.05  # beyond this share a printed figure isn't its raw result, rounded
 
 
-def with_raw_results(verdict: Verdict, printed: Weighed, raw: Weighed, values: Mapping[tuple[str, ...], float]) -> Verdict:
+def with_raw_results(
+    verdict: Verdict, printed: Weighed, raw: Weighed, values: Mapping[tuple[str, ...], float]
+) -> Verdict:
     """A verdict on printed figures whose sentence says of how many of its rows there is a raw result, and what those say."""
     (of_printed,), (of_raw,) = printed.blocks.values(), raw.blocks.values()
     rows = {figure.key: figure for named in printed.rows.values() for figure in named}
@@ -30,7 +32,7 @@ def with_raw_results(verdict: Verdict, printed: Weighed, raw: Weighed, values: M
 
 def _share(backed: int, rows: int) -> str:
     if backed == rows:
-        return "its one row" if rows == 1 else f"all of its {rows} rows"
+        return {1: "its one row", 2: "both of its rows"}.get(rows, f"all of its {rows} rows")
     return f"{backed} of its {rows} rows"
 
 

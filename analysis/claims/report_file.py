@@ -12,7 +12,13 @@ from analysis.document_schema import require_known_schema
 from analysis.errors import AnalysisError
 
 _MOST_BYTES = 1 << 30
-_KINDS: Mapping[type, str] = {str: "a text", int: "a whole number", float: "a number, 0 or more", dict: "an object", list: "a list"}
+_KINDS: Mapping[type, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number, 0 or more",
+    dict: "an object",
+    list: "a list",
+}
 _OF_A_TRIAL: Mapping[str, type] = {
     "trial": str,
     "experiment": str,

@@ -1,10 +1,9 @@
 """How far a figure may lie from what a claim says: an interval, from the digits that are printed or from a stated share.
 
-- digits: rounded to as many significant digits as the claim has, the figure reads the same: "3 times" is [2.5, 3.5), "605" is
-  [604.5, 605.5), "1.0" is [0.995, 1.05). Zeros at the end of a whole number are no significant digits: "20 times" is [15, 25).
-  Of a stretch both ends have the finer one's last digit: "5 to 10 ms" is [4.5, 10.5).
+- digits, of one significant digit: rounded to it, the figure reads the same: "3 times" is [2.5, 3.5), "20 times" is [15, 25), for zeros
+  at the end of a whole number are no significant digits. Of two and more: rounded or cut off to as many, it reads the same: "605" is
+  [604.5, 606), "1.0" is [0.995, 1.1). Of a stretch both ends are rounded to the finer one's last digit: "5 to 10 ms" is [4.5, 10.5).
 - "15 %" (or another share): at most that far from what is claimed, on either side: for "about", "around", "almost".
-- exactly: the printed value itself.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 
 from analysis.claims.quantity import Range
 
-DIGITS, EXACTLY = "digits", "exactly"
+DIGITS = "digits"
 
 
 @dataclass(frozen=True)
@@ -41,13 +40,18 @@ class Interval:
 
 def interval(claimed: str, within: str) -> Interval:
     """The interval around a claimed number, as it is written. Raises ValueError for what isn't a number or a tolerance."""
-    return spread(claimed, claimed, within)
+    around = spread(claimed, claimed, within)
+    if within != DIGITS or _significant_digits(claimed) < 2:
+        return around
+    value = _number(claimed)
+    cut_off = float(value + (1 if value > 0 else -1) * Decimal(1).scaleb(_last_digit(claimed)))
+    if value > 0:
+        return Interval(around.low, cut_off, high_included=False)
+    return Interval(cut_off, around.high, low_included=False)
 
 
 def spread(lowest: str, highest: str, within: str) -> Interval:
     """The interval of a claimed stretch, "2 to 5 times"."""
-    if within == EXACTLY:
-        return Interval(float(_number(lowest)), float(_number(highest)))
     if within == DIGITS:
         finer = min(_last_digit(lowest), _last_digit(highest))
         return Interval(float(_rounding(lowest, finer)[0]), float(_rounding(highest, finer)[1]), high_included=False)
@@ -62,6 +66,11 @@ def _rounding(text: str, last_digit: int) -> tuple[Decimal, Decimal]:
     # 9.6 is rounded to 10 where 10 has one significant digit: below a power of ten a digit is worth a tenth
     finer_below = value.normalize().as_tuple().digits == (1,) and last_digit == _last_digit(text)
     return value - (half / 10 if finer_below else half), value + half
+
+
+def _significant_digits(text: str) -> int:
+    value = _number(text)
+    return len((value if "." in text else value.normalize()).as_tuple().digits)
 
 
 def _last_digit(text: str) -> int:
@@ -81,5 +90,5 @@ def _number(text: str) -> Decimal:
 
 def _share(within: str) -> Decimal:
     if not within.endswith(" %"):
-        raise ValueError(f'the tolerance is {within!r}; valid choices: "{DIGITS}", "{EXACTLY}", or a share as "15 %"')
+        raise ValueError(f'the tolerance is {within!r}; valid choices: "{DIGITS}", or a share as "15 %"')
     return _number(within.removesuffix(" %")) / 100

@@ -25,7 +25,7 @@ class Reason(Enum):
     NO_MEASURE_STATED = "no-measure-stated", "it names no quantity that could be measured"
     NOT_COMPARABLE = "not-comparable", "what it compares was measured in different ways or under different conditions"
     NOT_COMPUTABLE = "not-computable", "the evidence doesn't determine it: a figure is 0, or only bounded"
-    NOT_IN_CAMPAIGN = "not-in-campaign", "the campaign has no sound trial of it"
+    NOT_IN_CAMPAIGN = "not-in-campaign", "the campaign, or the imported files, have no sound trial of it"
     NOT_MEASURED = "not-measured", "samebox measures no such statistic"
     SCALED = "scaled", "the campaign was scaled down, so only relations can be tested and no absolute figures"
     TOO_FEW_BLOCKS = "too-few-blocks", "with fewer than 6 blocks no 95 % interval is possible"

@@ -27,7 +27,16 @@ from itertools import pairwise
 from typing import Any
 
 from analysis.omb.identity import Known, achieved_per_s
-from analysis.omb.layout import BACKLOG, CONSUME_RATE, END_TO_END, PERCENTILES, PUBLISH, PUBLISH_DELAY, PUBLISH_RATE, WINDOW_S
+from analysis.omb.layout import (
+    BACKLOG,
+    CONSUME_RATE,
+    END_TO_END,
+    PERCENTILES,
+    PUBLISH,
+    PUBLISH_DELAY,
+    PUBLISH_RATE,
+    WINDOW_S,
+)
 from analysis.omb.own_export import own_label
 from analysis.omb.result_file import Latency, OmbResult
 

@@ -1,4 +1,4 @@
-"""The local folder that a task writes: aside first, then renamed over an earlier one of its kind, `_SUCCESS` last. It knows no content."""
+"""The local folder that a task writes: aside first, then renamed over an earlier one of its kind. It knows no content."""
 
 from __future__ import annotations
 

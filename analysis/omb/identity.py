@@ -75,8 +75,9 @@ def identity_of(result: OmbResult) -> dict[str, Known]:
         if meaning in result.scalars:
             found[meaning] = Known(result.scalars[meaning], f"the field of {meaning}")
     for key in ("version", "beginTime", "endTime"):
-        if isinstance(said := result.extras.get(key), str) and is_plain(said):
-            found[key] = Known(said, f"the field {key}")
+        extra = result.extras.get(key)
+        if isinstance(extra, str) and is_plain(extra):
+            found[key] = Known(extra, f"the field {key}")
     own = own_label(result.driver)
     return found | (_of_own(own) if own else {"rate_per_s": _unless_refuted(found["rate_per_s"], result)})
 
@@ -104,7 +105,12 @@ def achieved_per_s(result: OmbResult) -> float | None:
 def _unless_refuted(rate: Known, result: OmbResult) -> Known:
     """A rate that a name says, unless more was sent."""
     achieved = achieved_per_s(result)
-    if not isinstance(rate.value, int | float) or rate.source is None or achieved is None or achieved <= rate.value * REFUTED:
+    if (
+        not isinstance(rate.value, int | float)
+        or rate.source is None
+        or achieved is None
+        or achieved <= rate.value * REFUTED
+    ):
         return rate
     return Known(None, None, {rate.source: rate.value, **(rate.others or {})})
 

@@ -100,7 +100,8 @@ def _content(file: Path) -> bytes:
         raise AnalysisError(f"{file}: can't be read: {error.strerror}.", next_step=NEXT) from None
     if len(content) > MOST_BYTES:
         raise AnalysisError(
-            f"{file}: more than {MOST_BYTES // 2**20} MiB, which no result of OpenMessaging Benchmark is.", next_step=NEXT
+            f"{file}: more than {MOST_BYTES // 2**20} MiB, which no result of OpenMessaging Benchmark is.",
+            next_step=NEXT,
         )
     return content
 

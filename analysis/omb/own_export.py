@@ -1,6 +1,6 @@
-"""The driver's name in an export: the one text of the format that is free, so it says what else has no place there. It comes back by import.
+"""The driver's name in an export: the one free text of the format says what has no other place there, and comes back by import.
 
-    pulsar level 2-bypass, block 3, 200000 per s, 10 subscriptions, by samebox
+pulsar level 2-bypass, block 3, 200000 per s, 10 subscriptions, by samebox
 """
 
 from __future__ import annotations

@@ -11,7 +11,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from analysis.omb.faults import AGGREGATE, BACKLOGGED, NO_RATES, Fault, faults_of, map_is_whole, paused_windows, usable_windows
+from analysis.omb.faults import (
+    AGGREGATE,
+    BACKLOGGED,
+    NO_RATES,
+    Fault,
+    faults_of,
+    map_is_whole,
+    paused_windows,
+    usable_windows,
+)
 from analysis.omb.identity import Known, identity_of
 from analysis.omb.layout import (
     BACKLOG,
@@ -139,7 +148,9 @@ def _rates(result: OmbResult, left_out: list[LeftOut]) -> Iterator[dict[str, Any
             left_out.append(LeftOut(metric, "the file has one window, the one that over-reports rates"))
             continue
         which = f"windows {begin + 1} to {result.windows}"
-        warm_up = f"; window 1 is left out, it says {result.series[key][0]:,.0f}: counters weren't reset after the warm-up"
+        warm_up = (
+            f"; window 1 is left out, it says {result.series[key][0]:,.0f}: counters weren't reset after the warm-up"
+        )
         note = warm_up if begin else ""
         if key == CONSUME_RATE and paused:
             left_out.append(
@@ -187,7 +198,9 @@ def _of_the_run(latency: Latency, note: str, left_out: list[LeftOut]) -> Iterato
         if name in latency.aggregate:
             yield _figure(f"{metric}_{name}", MS, latency.aggregate[name], note)
         elif name in read_off:
-            yield _figure(f"{metric}_{name}", MS, read_off[name], f"{note}; read off the quantile map".removeprefix("; "))
+            yield _figure(
+                f"{metric}_{name}", MS, read_off[name], f"{note}; read off the quantile map".removeprefix("; ")
+            )
         else:
             left_out.append(LeftOut(f"{metric}_{name}", "the quantile map has no point near it, or isn't whole"))
 
@@ -205,7 +218,10 @@ def _of_the_windows(
     if usable:
         highest = max(latency.windows["max"][index] for index in usable)
         yield _figure(
-            f"{metric}_max", MS, highest, f"{note}; the highest of the windows, the run's own figure is corrupt".removeprefix("; ")
+            f"{metric}_max",
+            MS,
+            highest,
+            f"{note}; the highest of the windows, the run's own figure is corrupt".removeprefix("; "),
         )
 
 

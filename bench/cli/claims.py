@@ -48,7 +48,8 @@ def claims(
     """Say of each claim of the published comparisons whether the evidence confirms or contradicts it.
 
     The evidence is what the documents print themselves, beside the raw results that one of them published; with --evidence, a
-    campaign of your own, or the folder of an import-omb. With IDs, those claims only, with all that decides them. Exits 0 whatever the verdicts are.
+    campaign of your own, or the folder of an import-omb. With IDs, those claims only, with all that decides them. Exits 0
+    whatever the verdicts are.
     """
     known = known_claims(CHECKOUT)
     require_known([] if document is None else [document], known, what="document of claims")
@@ -69,9 +70,8 @@ def claims(
         click.echo(json.dumps({**found, "claims": chosen, "counts": _counts(chosen)}, indent=1))
         return 0
     others = 0
-    if found["evidence"]["kind"] == "campaign" and not ids:
-        ran = set(found["evidence"]["experiments"])
-        touched = [each for each in chosen if ran & set(each["experiments"])]
+    if found["evidence"]["kind"] != "printed" and not ids:
+        touched = [each for each in chosen if _concerns(found["evidence"], each)]
         chosen, others = touched, len(chosen) - len(touched)
     console = table_console()
     if verbose or ids:
@@ -107,8 +107,22 @@ def _print_counts(console: Console, evidence: Mapping[str, Any], chosen: Sequenc
         blocks = f"{evidence['blocks']} block{'' if evidence['blocks'] == 1 else 's'}"
         scale = f", scaled down ({evidence['scale']['name']})" if evidence["scale"] else ""
         console.print(Text(f"Evidence: {shown(Path(evidence['results']))}, {blocks}{scale}."))
+    if evidence["kind"] == "imported":
+        files, blocks = evidence["files"], evidence["blocks"]
+        console.print(
+            Text(
+                f"Evidence: {shown(Path(evidence['results']))}, {files} imported files, {blocks} block{'' if blocks == 1 else 's'}."
+            )
+        )
     if others:
-        console.print(Text(f"{others} other claims are of experiments that this campaign doesn't have."))
+        console.print(Text(f"{others} other claims are of what this evidence doesn't have."))
+
+
+def _concerns(evidence: Mapping[str, Any], verdict: Verdict) -> bool:
+    """Whether a campaign ran what a claim is about, or imported files have some figure of it."""
+    if evidence["kind"] == "campaign":
+        return bool(set(evidence["experiments"]) & set(verdict["experiments"]))
+    return any(cited["value"] is not None for cited in verdict["cited"])
 
 
 def _why(verdict: Verdict) -> str:

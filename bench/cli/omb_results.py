@@ -13,7 +13,7 @@ from rich.table import Table
 from bench.checkout import CHECKOUT, RESULTS, SCRATCH
 from bench.cli.campaign import master_option, reporter_of, results_argument
 from bench.cli.options import console, json_option, plain_option, shown, table_console
-from bench.omb.results import Import, export_results, import_results, result_files, trials_to_export
+from bench.omb.results import Import, export_results, import_results, require_folder, result_files, trials_to_export
 from bench.progress import Step
 from bench.results import Results
 
@@ -55,6 +55,7 @@ def export_omb(results_dir: Path, trials: tuple[str, ...], out: Path | None, mas
     """Write trials as result files of OpenMessaging Benchmark, which its bin/create_charts.py draws."""
     results = Results(results_dir)
     chosen = trials_to_export(results, trials)
+    require_folder(out or results_dir / "omb")
     with reporter_of(plain, [Step("export", 15.0 + 5.0 * len(chosen))]) as reporter:
         reporter.step("export")
         written = export_results(

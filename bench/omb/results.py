@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,7 @@ def result_files(given: Sequence[Path]) -> list[Path]:
 
 def import_results(files: Sequence[Path], out: Path, checkout: Path, *, on_line: Callable[[str], None]) -> Import:
     """Imports files into the folder `out`. Raises SameboxError if none of them can be."""
+    require_folder(out)
     arguments = ["import-omb", "--out", str(out.resolve()), "--", *map(str, files)]
     run_plain_job(arguments, checkout, on_line=on_line, what="import")
     return read_import(out)
@@ -74,6 +76,17 @@ def trials_to_export(results: Results, named: Sequence[str]) -> tuple[str, ...]:
             next_step="Bring produced/ and consumed/ of the trials here first; they lie there in the same layout.",
         )
     return tuple(named) or finished
+
+
+def require_folder(out: Path) -> None:
+    """Raises InvalidInput if no folder can be written there."""
+    nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise InvalidInput(
+            f"--out {out}: {nearest} is a file.", next_step="Name a folder, or a path where one can be made."
+        )
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InvalidInput(f"--out {out}: {nearest} can't be written to.", next_step="Name a folder of your own.")
 
 
 def export_results(
