@@ -39,6 +39,7 @@ PRODUCED = _schema(
     pa.field("acked_ns", pa.int64()),
     pa.field("error", pa.string()),
     pa.field("phase", pa.string(), nullable=False),
+    pa.field("held_until_ns", pa.int64()),
 )
 CONSUMED = _schema(
     pa.field("consumer", pa.int32(), nullable=False),
@@ -51,7 +52,7 @@ CONSUMED = _schema(
     pa.field("phase", pa.string(), nullable=False),
 )
 # Times and sequences grow steadily: differences of neighbours are small numbers. All else repeats: a dictionary.
-_DELTA = ("sequence", "intended_ns", "sent_ns", "acked_ns", "received_ns")
+_DELTA = ("sequence", "intended_ns", "sent_ns", "acked_ns", "received_ns", "held_until_ns")
 
 
 @dataclass(frozen=True)
@@ -69,25 +70,27 @@ def produced_table(
     intended_ns: NDArray[np.int64],
     sent_ns: NDArray[np.int64],
     acked_ns: NDArray[np.int64],
+    held_until_ns: NDArray[np.int64],
     partition: NDArray[np.int32],
     errors: Mapping[int, str],
     phases: Sequence[Phase],
 ) -> pa.Table:
-    """Rows of a sequence range. NEVER_NS = null; `errors` by position. An acknowledgement is never before its send."""
+    """Rows of a sequence range. NEVER_NS = null; `errors` by position. Times are written as they were taken."""
     rows = len(intended_ns)
     unacked = acked_ns == NEVER_NS
     error_column = pa.nulls(rows, pa.string())
     if errors:
         error_column = pa.array([errors.get(position) for position in range(rows)], pa.string())
-    columns = [
+    columns: list[pa.Array[Any]] = [
         pa.array(np.full(rows, producer, np.int32)),
         pa.array(partition, mask=unacked),
         pa.array(np.arange(first_sequence, first_sequence + rows, dtype=np.int64)),
         pa.array(intended_ns),
         pa.array(sent_ns, mask=sent_ns == NEVER_NS),
-        pa.array(np.maximum(acked_ns, sent_ns), mask=unacked),
+        pa.array(acked_ns, mask=unacked),
         error_column,
         phase_column(intended_ns, phases),
+        pa.array(held_until_ns, mask=held_until_ns == NEVER_NS),
     ]
     return pa.Table.from_arrays(columns, schema=PRODUCED)
 

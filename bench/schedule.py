@@ -47,6 +47,11 @@ class Schedule:
         """From the start instant to the end of the last phase, however long a backlog takes to read."""
         return self.warmup_ns + self.build_ns + self.catch_up_ns + self.measure_ns
 
+    @property
+    def mean_gap_ns(self) -> int:
+        """Between two messages of one producer."""
+        return SECOND_NS * self.producers // self.rate_per_s
+
     def drain_from_ns(self, start_ns: int) -> int:
         """When the consumers of the backlog begin."""
         return start_ns + self.warmup_ns + self.build_ns
@@ -69,6 +74,11 @@ class Schedule:
             last = (build, Phase("drain", drain, drained), Phase("tail", drained, end))
         phases = (Phase("warmup", start_ns, start_ns + self.warmup_ns), *last)
         return tuple(phase for phase in phases if phase.start_ns < phase.end_ns)
+
+    def measured(self, start_ns: int, drained_ns: int | None = None, end_ns: int | None = None) -> Phase | None:
+        """The phase that a run's figures are of: of one that reads a backlog, the drain; None if it had no length. As `phases`."""
+        name = "drain" if self.build_ns else "measure"
+        return next((phase for phase in self.phases(start_ns, drained_ns, end_ns) if phase.name == name), None)
 
     def offsets_ns(self, producer: int) -> Iterator[NDArray[np.int64]]:
         """The intended times of one producer, ascending, in chunks of CHUNK_MESSAGES (the last may be shorter)."""

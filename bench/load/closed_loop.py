@@ -12,7 +12,7 @@ import numpy as np
 from bench.clients.client import Backpressure, ClientError
 from bench.load.handover import Handover
 from bench.load.produced import Block
-from bench.schedule import CHUNK_MESSAGES, SECOND_NS, Schedule
+from bench.schedule import CHUNK_MESSAGES, Schedule
 
 # Up to here waiting for an answer wakes at the answer; beyond, a short sleep is cheaper and the window never runs empty.
 SMALL_WINDOW = 64
@@ -33,7 +33,7 @@ class ClosedLoop:
     ) -> None:
         self._handover = handover
         self._make = make
-        self._gap_ns = SECOND_NS * schedule.producers // schedule.rate_per_s
+        self._gap_ns = schedule.mean_gap_ns
         self._duration_ns = schedule.duration_ns
         self._answered = answered
 
@@ -93,5 +93,7 @@ class ClosedLoop:
         except ClientError as error:
             handover.refuse(sequence, error)
             return True
-        block.sent[position] = time.monotonic_ns()
+        block.sent[position] = now_ns = time.monotonic_ns()
+        if handover.held_until_ns + handover.anchor_ns > intended_ns:
+            block.held[position] = min(handover.held_until_ns, now_ns)
         return True

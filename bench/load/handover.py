@@ -1,4 +1,8 @@
-"""Handing messages to a client within the in-flight window: waiting for room, trying again, giving up. It knows no schedule."""
+"""Handing messages to a client within the in-flight window: waiting for room, trying again, giving up. It knows no schedule.
+
+It also knows since when a message isn't the system's any more. A full window, or a client's full buffer, holds a message until it
+was last seen full: what the sender oversleeps after that look, and what it waits for the interpreter, is the client's own.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from bench.clients.client import Backpressure, ClientError, Producer
 from bench.load.clock import sleep_towards
 from bench.load.control import Control
 from bench.load.produced import ProducedBook
+from bench.load.usage import Saturation
+from bench.records import NEVER_NS
 
 _WINDOW_WAIT_NS = 200_000
 _ANSWER_WAIT_S = 0.05
@@ -22,7 +28,7 @@ class Handover:
         self, client: Producer, book: ProducedBook, control: Control,
         *, in_flight: int, anchor_ns: int, deadline_ns: int, drain_ns: int,
     ) -> None:  # fmt: skip
-        self.held_back_ns = 0  # time in which the full in-flight window, so the system, kept messages from being sent
+        self.held_until_ns = NEVER_NS  # when the system last kept a message from being sent, monotonic
         self.refused = 0
         self.client = client
         self.book = book
@@ -31,6 +37,7 @@ class Handover:
         self.anchor_ns = anchor_ns
         self._deadline_ns = deadline_ns
         self._drain_ns = drain_ns
+        self._saturation = Saturation()
 
     @property
     def sent(self) -> int:
@@ -54,11 +61,14 @@ class Handover:
 
     def await_window(self) -> bool:
         """Waits for room; False when the run ends first."""
-        while self.book.in_flight >= self.in_flight:
+        while True:
+            looked_ns = time.monotonic_ns()
+            if self.book.in_flight < self.in_flight:
+                return True
+            self._held_at(looked_ns)
             if self.ended():
                 return False
-            self._hold_back()
-        return True
+            sleep_towards(_WINDOW_WAIT_NS)
 
     def await_answers(self, answered: threading.Event) -> bool:
         """Waits for room, woken by every answer: for a window so small that a sleep would be longer than an answer takes."""
@@ -76,11 +86,13 @@ class Handover:
             self.book.handed_over -= 1
             if self.ended():
                 return False
-            self._hold_back()
+            sleep_towards(_WINDOW_WAIT_NS)
+            looked_ns = time.monotonic_ns()
             self.book.handed_over += 1
             try:
                 self.client.send(sequence, payload)
             except Backpressure:
+                self._held_at(looked_ns)
                 continue
             return True
 
@@ -94,7 +106,7 @@ class Handover:
         while self.book.in_flight > 0 and not self.ended():
             sleep_towards(_WINDOW_WAIT_NS * 5)
 
-    def _hold_back(self) -> None:
-        began_ns = time.monotonic_ns()
-        sleep_towards(_WINDOW_WAIT_NS)
-        self.held_back_ns += time.monotonic_ns() - began_ns
+    def _held_at(self, looked_ns: int) -> None:
+        # a client that has no time for the acknowledgements fills its window by itself
+        if not self._saturation.at(looked_ns):
+            self.held_until_ns = max(self.held_until_ns, looked_ns)

@@ -18,13 +18,13 @@ def worker_observations(fleet: Fleet) -> tuple[Mapping[str, Any], ...]:
             "state": worker.state,
             "cpu_s": worker.latest.get("cpu_s"),
             "wall_s": worker.latest.get("wall_s"),
+            "measured": worker.latest.get("measured"),
             "rss_peak_bytes": worker.latest.get("rss_peak_bytes"),
             "rows": sum(file.rows for file in worker.files),
             "bytes": sum(file.bytes for file in worker.files),
             "errors": worker.latest.get("errors"),
             "unanswered": worker.latest.get("in_flight"),
             "repeated": worker.latest.get("repeated"),
-            "held_back_s": worker.latest.get("held_back_s"),
             "foreign": worker.latest.get("foreign"),
         }
         for worker in fleet.workers

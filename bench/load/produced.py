@@ -30,6 +30,7 @@ class Block:
         self.intended_ns = intended_ns
         self.sent = array("q", bytes(8 * rows))
         self.acked = array("q", bytes(8 * rows))
+        self.held = array("q", bytes(8 * rows))  # until when the system kept a message from being sent
         self.partition = array("i", bytes(4 * rows))
         self.errors: dict[int, str] = {}
         self.settled = 0
@@ -138,6 +139,7 @@ class ProducedBook:
             block.intended_ns[:rows],
             self._epoch(block.sent)[:rows],
             self._epoch(block.acked)[:rows],
+            self._epoch(block.held)[:rows],
             np.frombuffer(block.partition, np.int32)[:rows] + np.int32(self._first_partition),
             block.errors,
             self._phases(),

@@ -1,4 +1,8 @@
-"""The sending loop: open loop, paced by the schedule. A late send keeps its intended time; nothing here waits for ever."""
+"""The sending loop: open loop, paced by the schedule. A late send keeps its intended time; nothing here waits for ever.
+
+What queues behind a message that the system held is late because of the system, too, but only as long as the producer catches up:
+each is held half of the schedule's mean gap longer than the one before, from its release or its send, whichever came first.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,8 @@ from bench.load.handover import Handover
 from bench.load.produced import Block
 from bench.schedule import CHUNK_MESSAGES, Schedule
 
+# How much faster than its schedule a producer must send to be catching up, and not late by itself.
+_CATCH_UP_SPEED = 2
 Chunks = Iterator[tuple[int, NDArray[np.int64]]]
 
 
@@ -23,11 +29,12 @@ def chunks_of(schedule: Schedule, producer: int, start_ns: int) -> Chunks:
 
 
 class SendingLoop:
-    """Sends one producer's schedule."""
+    """Sends one producer's schedule; its messages are `mean_gap_ns` apart."""
 
-    def __init__(self, handover: Handover, make: Callable[[int, int], bytes]) -> None:
+    def __init__(self, handover: Handover, make: Callable[[int, int], bytes], mean_gap_ns: int) -> None:
         self._handover = handover
         self._make = make
+        self._catch_up_gap_ns = mean_gap_ns // _CATCH_UP_SPEED
         self._due: int | None = None  # when the next message's turn is, monotonic
 
     def lag_ns(self) -> int:
@@ -48,7 +55,7 @@ class SendingLoop:
         # The hot path: one read of the clock a message, no call that can be spared.
         handover = self._handover
         book, control, window = handover.book, handover.control, handover.in_flight
-        send, make, sent, now_ns = handover.client.send, self._make, block.sent, time.monotonic_ns
+        send, make, sent, held, now_ns = handover.client.send, self._make, block.sent, block.held, time.monotonic_ns
         first, anchor_ns, deadline_ns = block.first_sequence, handover.anchor_ns, handover.deadline_ns
         now = now_ns()
         for position, intended_ns in enumerate(block.intended_ns.tolist()):
@@ -75,4 +82,7 @@ class SendingLoop:
                 handover.refuse(sequence, error)
                 continue
             sent[position] = now = now_ns()
+            if (held_until := handover.held_until_ns) > due:
+                held[position] = held_until = min(held_until, now)
+                handover.held_until_ns = held_until + self._catch_up_gap_ns
         return True

@@ -102,7 +102,7 @@ def _produce(
         run = partial(loop.run, start_ns)
     else:
         chunks = chunks_of(job.schedule, job.index, start_ns)
-        loop = SendingLoop(handover, make)
+        loop = SendingLoop(handover, make, job.schedule.mean_gap_ns)
         run = partial(loop.run, chunks)
     usage = Usage(clock, start_ns)
 
@@ -114,12 +114,11 @@ def _produce(
             "errors": book.failures,
             "in_flight": book.in_flight,
             "lag_ns": loop.lag_ns(),
-            "held_back_s": handover.held_back_ns / 1e9,
         }
 
-    with _Background(book.sweep, counts, emit, heartbeat):
+    with _Background(book.sweep, counts, usage, emit, heartbeat):
         run()
-    spent = usage.spent()
+    spent = usage.spent(job.schedule.measured(start_ns, control.drained_ns, control.end_ns))
     book.close(chunks, min(clock.now_ns(), control.end_ns - 1))
     control.require_in_time()
     first_ms = probed_ms if probed_ms is not None else _first_ack_ms(book, start_ns - clock.anchor_ns)
@@ -172,11 +171,11 @@ def _consume(
             "errors": sum(errors().values()),
         }
 
-    with _Background(write_waiting, counts, emit, heartbeat):
+    with _Background(write_waiting, counts, usage, emit, heartbeat):
         if job.held_back:
             release_at(client, control, job.schedule.drain_from_ns(start_ns) - clock.anchor_ns)
         receive_until_told(client, book, control, waiting.put, deadline_ns=end_ns)
-    spent = usage.spent()
+    spent = usage.spent(job.schedule.measured(start_ns, control.drained_ns, control.end_ns))
     write_waiting()
     book.write(book.take())
     control.require_in_time()
@@ -188,16 +187,18 @@ def _file_noted(emit: Emit) -> Callable[[WrittenFile], None]:
 
 
 class _Background:
-    """The thread beside a loop: writes files and emits progress at its pace. Its failure is raised at the end of the loop."""
+    """The thread beside a loop: writes files, notes usage, emits progress at its pace. Its failure is raised at the loop's end."""
 
     def __init__(
         self,
         write: Callable[[], None],
         counts: Callable[[], Mapping[str, Any]],
+        usage: Usage,
         emit: Emit,
         heartbeat: Callable[[], None],
     ) -> None:
         self._write, self._counts, self._emit, self._heartbeat = write, counts, emit, heartbeat
+        self._usage = usage
         self._ended = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="progress-and-files", daemon=True)
@@ -216,6 +217,7 @@ class _Background:
         while not self._ended.wait(max(0.0, next_s - time.monotonic())):
             next_s += PROGRESS_EVERY_S
             self._heartbeat()
+            self._usage.note()
             self._emit("progress", self._counts())
             try:
                 self._write()

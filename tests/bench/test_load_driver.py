@@ -49,7 +49,7 @@ def test_every_scheduled_message_has_a_row_and_every_receipt_one(clients: list[T
         assert [row["sequence"] for row in own] == list(range(SCHEDULED // 2))
     start = result.phases[0]["start_ns"]
     assert sorted(row["intended_ns"] - start for row in rows) == [k * 2_500_000 for k in range(SCHEDULED)]
-    assert all(row["intended_ns"] <= row["sent_ns"] <= row["acked_ns"] and row["error"] is None for row in rows)
+    assert all(row["intended_ns"] <= min(row["sent_ns"], row["acked_ns"]) and row["error"] is None for row in rows)
     assert [phase["name"] for phase in result.phases] == ["warmup", "measure"]
     boundary = result.phases[1]["start_ns"]
     assert all((row["phase"] == "warmup") == (row["intended_ns"] < boundary) for row in rows)
@@ -61,6 +61,8 @@ def test_every_scheduled_message_has_a_row_and_every_receipt_one(clients: list[T
         ("consumer-0", "client-1"), ("consumer-1", "client-2"), ("producer-0", "client-1"), ("producer-1", "client-2"),
     ]  # fmt: skip
     assert all(w["cpu_s"] >= 0 and w["wall_s"] > 1.9 and w["rss_peak_bytes"] > 0 for w in result.workers)
+    measured = [w["measured"] for w in result.workers]
+    assert all(1.0 < one["seconds"] <= 1.5 and one["cpu_user_s"] >= 0 and one["cpu_system_s"] >= 0 for one in measured)
     assert [w["state"] for w in result.workers] == ["done"] * 4
     assert result.first_acknowledgement_ms is not None
     assert result.watched_until_ns is not None

@@ -34,6 +34,7 @@ def some_produced() -> pa.Table:
         intended_ns=np.array([1_500, 1_999, 2_000, 2_500]),
         sent_ns=np.array([1_600, 2_100, 2_200, 0]),
         acked_ns=np.array([1_700, 2_050, 0, 0]),
+        held_until_ns=np.array([0, 2_010, 0, 0]),
         partition=np.array([4, 5, 0, 0], np.int32),
         errors={2: "Timeout"},
         phases=PHASES,
@@ -57,7 +58,7 @@ def test_the_schemas_are_the_contract(schema: pa.Schema, kind: str) -> None:
 
 
 def test_a_produced_file_round_trips(tmp_path: Path) -> None:
-    """Nulls where a time never came, no acknowledgement before its send, phases by intended time."""
+    """Nulls where a time never came, every time as it was taken, phases by intended time."""
     file = write_records(some_produced(), tmp_path, "produced/producer-0002.parquet")
     assert (file.name, file.rows) == ("produced/producer-0002.parquet", 4)
     assert file.bytes == (tmp_path / file.name).stat().st_size
@@ -69,9 +70,10 @@ def test_a_produced_file_round_trips(tmp_path: Path) -> None:
         "sequence": [10, 11, 12, 13],
         "intended_ns": [1_500, 1_999, 2_000, 2_500],
         "sent_ns": [1_600, 2_100, 2_200, None],
-        "acked_ns": [1_700, 2_100, None, None],
+        "acked_ns": [1_700, 2_050, None, None],
         "error": [None, None, "Timeout", None],
         "phase": ["warmup", "warmup", "measure", "measure"],
+        "held_until_ns": [None, 2_010, None, None],
     }
 
 
@@ -113,7 +115,7 @@ def test_a_produced_row_costs_few_bytes(tmp_path: Path) -> None:
     intended = 1_800_000_000_000_000_000 + np.arange(rows) * 1_000_000
     sent = intended + noise.integers(20_000, 300_000, rows)
     table = produced_table(
-        0, 0, intended, sent, sent + noise.integers(1_000_000, 30_000_000, rows),
+        0, 0, intended, sent, sent + noise.integers(1_000_000, 30_000_000, rows), np.zeros(rows, np.int64),
         noise.integers(0, 6, rows).astype(np.int32), {}, (Phase("measure", int(intended[0]), int(intended[-1]) + 1),),
     )  # fmt: skip
     file = write_records(table, tmp_path, "p.parquet")

@@ -168,16 +168,25 @@ def _parts(shape: Shape, trial: int, phases: Sequence[Phase]) -> Iterator[dict[i
         for producer, offset_ns in enumerate(chunks):
             if offset_ns is None:
                 continue
-            sent_ns, acked_ns = _times(random, offset_ns, level_ns, stalls)
+            sent_ns, acked_ns, is_held = _times(random, offset_ns, level_ns, stalls)
             lost = np.flatnonzero(random.random(len(offset_ns)) < shape.unacknowledged_per_million / 1e6)
             start_ns = phases[0].start_ns
             sent_ns, acked_ns = sent_ns + start_ns, acked_ns + start_ns
             acked_ns[lost] = NEVER_NS
             sent_ns[lost[::4]] = NEVER_NS
+            held_until_ns = np.where(is_held, sent_ns, NEVER_NS)
             partition = (np.arange(len(offset_ns)) // 100 % PARTITIONS).astype(np.int32)
             errors = dict.fromkeys(lost[::2].tolist(), "timed out")
             tables[producer] = produced_table(
-                producer, first[producer], offset_ns + start_ns, sent_ns, acked_ns, partition, errors, phases
+                producer,
+                first[producer],
+                offset_ns + start_ns,
+                sent_ns,
+                acked_ns,
+                held_until_ns,
+                partition,
+                errors,
+                phases,
             )
             first[producer] += len(offset_ns)
         yield tables
@@ -188,8 +197,8 @@ def _times(
     offset_ns: NDArray[np.int64],
     level_ns: NDArray[np.float64],
     stalls: Sequence[tuple[int, int]],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """When each message was sent and acknowledged (ns from the start)."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """When each message was sent and acknowledged (ns from the start), and whether a stall held it until it was sent."""
     messages = len(offset_ns)
     sent_ns = offset_ns + (random.lognormal(np.log(60_000), 0.6, messages)).astype(np.int64)
     service_ns = np.interp(offset_ns, np.arange(len(level_ns)) * _LEVEL_STEP_NS, level_ns)
@@ -197,12 +206,14 @@ def _times(
     far_out = random.random(messages) < 0.001
     service_ns[far_out] *= 1 + random.pareto(1.5, int(far_out.sum()))
     acked_ns = sent_ns + service_ns.astype(np.int64)
+    is_held = np.zeros(messages, np.bool_)
     for begin_ns, end_ns in stalls:
         held_back = (offset_ns >= begin_ns + _WINDOW_NS) & (offset_ns < end_ns)
+        is_held |= held_back
         sent_ns[held_back] = end_ns + (offset_ns[held_back] - begin_ns) // 20  # caught up in a burst
         waiting = (acked_ns >= begin_ns) & (offset_ns < end_ns)
         acked_ns[waiting] = np.maximum(sent_ns[waiting], end_ns) + service_ns[waiting].astype(np.int64)
-    return sent_ns, acked_ns
+    return sent_ns, acked_ns, is_held
 
 
 def _wandering_level_ns(random: np.random.Generator, duration_ns: int) -> NDArray[np.float64]:
