@@ -19,6 +19,7 @@ from bench.load.floor import measure_floor
 from bench.manifest import Origin, manifest_of, origin_of
 from bench.profile import Check, Profile, checks_for, load_profile
 from bench.progress import Reporter, Step
+from bench.proof.basis import basis_of
 from bench.proof.document import proof_for
 from bench.rehearsal import rehearse, rehearsed
 from bench.rehearsal import step_of as rehearsal_step
@@ -159,7 +160,13 @@ def run_campaign(
                 repeat=repeat,
                 cross_check=cross_check_document(prepared.trials, store) if prepared.campaign.cross_check else None,
             )
-            proof = proof_for(results.root.parent / PROOFS.name, promises.manifest["durability_table"], software)
+            proof = proof_for(
+                results.root.parent / PROOFS.name,
+                promises.manifest["durability_table"],
+                software,
+                {name: basis_of(name) for name in prepared.campaign.systems},
+                system_profile=prepared.campaign.system_profile,
+            )
             sources = prepared.campaign.sources
             results.begin(document, vetting.documents, prepared.campaign_file, sources=sources, durability_proof=proof)
         collector = _collector(inventory, results, pythons, reporter)

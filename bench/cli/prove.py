@@ -30,6 +30,7 @@ from bench.cli.options import (
     target_of,
 )
 from bench.progress import Reporter
+from bench.proof.basis import basis_of
 from bench.proof.document import PROOF_FILE, new_folder, proof_document
 from bench.proof.plan import proof_campaign
 from bench.proof.prove import prove_level, steps_of
@@ -128,6 +129,7 @@ def _prove(
                 empty_cells(campaign),
                 inventory=inventory,
                 software=software_of(campaign, store),
+                bases={name: basis_of(name) for name in campaign.systems},
                 samebox_version=metadata.version("samebox"),
                 created_ns=began_ns,
             )

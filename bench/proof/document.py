@@ -1,4 +1,4 @@
-"""Durability proofs on disk: one folder a proof, and which of them speak for a campaign's software. It proves nothing."""
+"""Durability proofs on disk: one folder a proof, and which of them speak for a campaign. It proves nothing."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from bench.campaign import EmptyCell
+from bench.proof.basis import Basis, unlike
 from provisioning.document import read_document
 from provisioning.errors import InvalidInput
 from provisioning.inventory import Inventory
 from provisioning.settings import Settings
+from provisioning.system_profile import VENDOR_DEFAULT
 
 PROOF_SCHEMA = 1
 PROOF_FILE = "proof.json"
+DOES_NOT_APPLY = "does not apply"
 
 
 def new_folder(proofs: Path, at: datetime) -> Path:
@@ -30,6 +33,7 @@ def proof_document(
     *,
     inventory: Inventory,
     software: Mapping[str, Mapping[str, str]],
+    bases: Mapping[str, Basis],
     samebox_version: str,
     created_ns: int,
 ) -> dict[str, Any]:
@@ -40,34 +44,68 @@ def proof_document(
         "samebox_version": samebox_version,
         "testbed": {"kind": inventory.testbed.kind, "name": inventory.testbed.name},
         "software": {name: dict(entry) for name, entry in software.items()},
+        "bases": {name: dict(basis) for name, basis in bases.items()},
         "cells": [dict(cell) for cell in cells],
         "empty": [{"system": cell.system, "durability": cell.durability, "reason": cell.reason} for cell in empty],
     }
 
 
 def proof_for(
-    proofs: Path, levels: Mapping[str, Mapping[str, Settings]], software: Mapping[str, Mapping[str, str]]
+    proofs: Path,
+    levels: Mapping[str, Mapping[str, Settings]],
+    software: Mapping[str, Mapping[str, str]],
+    bases: Mapping[str, Basis],
+    *,
+    system_profile: str = VENDOR_DEFAULT,
 ) -> dict[str, Any] | None:
     """What proofs say of a campaign's levels (its manifest's durability table: system -> name -> component -> key -> value).
 
-    For each the newest of the same software in which the level came to the same settings. None if there is nothing. A proof
-    that can't be read, or of another version, says nothing.
+    For each the newest of the same software, the same client and kit (`bases`), in which the level came to the same settings; where
+    there are only others the newest of them, with the verdict DOES_NOT_APPLY, why, and what to type. None if there is nothing. A
+    proof that can't be read, or of another version, says nothing.
     """
     found = []
     newest_first = [
         document for file in sorted(proofs.glob(f"*/{PROOF_FILE}"), reverse=True) if (document := _read(file))
     ]
     for system, level in [(system, level) for system, own in levels.items() for level in own]:
-        cells = (
-            {**cell, "created_ns": document["created_ns"], "testbed": document["testbed"]}
+        kept = [
+            {**cell, "created_ns": document["created_ns"], "testbed": document["testbed"], "unlike": unlike_here}
             for document in newest_first
             for cell in document["cells"]
             if (cell["system"], cell["durability"]["name"]) == (system, level)
-            and document["software"].get(system) == software.get(system)
-            and cell["settings"] == levels[system][level]
-        )
-        found += [cell for cell in [next(cells, None)] if cell is not None]
+            for unlike_here in [_unlike(document, cell, levels[system][level], software.get(system), bases[system])]
+        ]
+        applies = [cell for cell in kept if not cell["unlike"]]
+        chosen = next(iter(applies or kept), None)
+        if chosen is not None:
+            reasons = chosen.pop("unlike")
+            found.append(_does_not_apply(chosen, reasons, system_profile) if reasons else chosen)
     return {"schema": PROOF_SCHEMA, "cells": found} if found else None
+
+
+def _unlike(
+    document: Mapping[str, Any],
+    cell: Mapping[str, Any],
+    settings: Settings,
+    software: Mapping[str, str] | None,
+    basis: Basis,
+) -> list[str]:
+    """Why a cell says nothing of a level with these settings, software and basis; nothing if it does."""
+    reasons = []
+    if document["software"].get(cell["system"]) != software:
+        reasons.append("another build of the system's software")
+    if cell["settings"] != settings:
+        reasons.append("other settings of the level")
+    return [*reasons, *unlike((document.get("bases") or {}).get(cell["system"]), basis)]
+
+
+def _does_not_apply(cell: Mapping[str, Any], reasons: Sequence[str], system_profile: str) -> dict[str, Any]:
+    again = f"samebox prove-durability --systems {cell['system']} --durability {cell['durability']['name']}"
+    if system_profile != VENDOR_DEFAULT:
+        again += f" --system-profile {system_profile}"
+    sentence = f"It was {cell['verdict']} with {' and '.join(reasons)}, which says nothing of this campaign. A new proof: {again}"
+    return {**cell, "verdict": DOES_NOT_APPLY, "sentence": sentence, "evidence": None}
 
 
 def _read(file: Path) -> dict[str, Any] | None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta, timezone
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.proof.document import PROOF_FILE, new_folder, proof_for
+from bench.checkout import CHECKOUT
+from bench.proof.basis import basis_of
+from bench.proof.document import DOES_NOT_APPLY, PROOF_FILE, new_folder, proof_for
 from bench.proof.plan import levels_to_prove, proof_campaign
 from bench.results import Results
 from bench.system_settings import durability_table
@@ -20,6 +24,7 @@ from provisioning.settings import Settings
 SYSTEM = next(iter(SYSTEMS))
 LEVEL = next(iter(SYSTEMS[SYSTEM].durability))
 SOFTWARE = {SYSTEM: {"version": "1.2.3", "sha256": "ab"}}
+BASIS = {"client libraries": "client 2.1", "client code": "cd"}
 
 
 def cell(**changes: Any) -> dict[str, Any]:
@@ -38,6 +43,7 @@ def cell(**changes: Any) -> dict[str, Any]:
 def write_proof(proofs: Path, stamp: str, cells: list[dict[str, Any]], **changes: Any) -> None:
     """A proof on disk."""
     document = {"schema": 1, "created_ns": 7, "testbed": {"kind": "local"}, "software": SOFTWARE, "cells": cells}
+    document["bases"] = {SYSTEM: BASIS}
     (proofs / stamp).mkdir(parents=True)
     (proofs / stamp / PROOF_FILE).write_text(json.dumps({**document, **changes}))
 
@@ -45,7 +51,7 @@ def write_proof(proofs: Path, stamp: str, cells: list[dict[str, Any]], **changes
 def found(proofs: Path, settings: Settings | None = None) -> list[dict[str, Any]]:
     """The cells that speak for a campaign of one system and level, with settings of its own over it."""
     levels = durability_table([(SYSTEM, LEVEL)], {SYSTEM: settings or {}})
-    document = proof_for(proofs, levels, SOFTWARE)
+    document = proof_for(proofs, levels, SOFTWARE, {SYSTEM: BASIS}, system_profile="sn2020")
     return [] if document is None else list(document["cells"])
 
 
@@ -58,26 +64,71 @@ def test_the_newest_of_the_same_software_speaks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell_changes", "changes"),
+    ("cell_changes", "changes", "reason"),
     [
-        ({}, {"software": {SYSTEM: {"version": "1.2.4", "sha256": "cd"}}}),
-        ({"settings": {"topic": {"flush": "9"}}}, {}),
-        ({}, {"schema": 2}),
+        ({}, {"software": {SYSTEM: {"version": "1.2.4", "sha256": "cd"}}}, "another build of the system's software"),
+        ({"settings": {"topic": {"flush": "9"}}}, {}, "other settings of the level"),
+        ({}, {"bases": {SYSTEM: {**BASIS, "client libraries": "client 2.0"}}}, "different client libraries"),
+        ({}, {"bases": {SYSTEM: {**BASIS, "client code": "ef"}}}, "different client code"),
+        ({}, {"bases": {SYSTEM: {"client code": "cd"}}}, "unknown client libraries"),
+        ({}, {"bases": None}, "what nobody noted"),
     ],
 )
-def test_another_software_or_other_settings_say_nothing(
-    tmp_path: Path, cell_changes: dict[str, Any], changes: dict[str, Any]
+def test_what_was_proven_with_something_else_says_nothing(
+    tmp_path: Path, cell_changes: dict[str, Any], changes: dict[str, Any], reason: str
 ) -> None:
-    """A level that was proven with something else isn't proven; nor is an unknown version read."""
-    write_proof(tmp_path, "20260101T000000Z", [cell(**cell_changes)], **changes)
+    """Software, settings of the level, client library and the kit's own code: the report says which, and what to type."""
+    write_proof(tmp_path, "20260101T000000Z", [cell(evidence={"messages": 9}, **cell_changes)], **changes)
+    (only,) = found(tmp_path)
+    assert (only["verdict"], only["evidence"]) == (DOES_NOT_APPLY, None)
+    assert only["sentence"].startswith(f"It was proven with {reason}, which says nothing of this campaign.")
+    again = f"samebox prove-durability --systems {SYSTEM} --durability {LEVEL} --system-profile sn2020"
+    assert only["sentence"].endswith(again)
+
+
+def test_an_older_proof_that_applies_speaks_before_a_newer_that_does_not(tmp_path: Path) -> None:
+    """Whoever goes back to an earlier client has its proof again."""
+    write_proof(tmp_path, "20260101T000000Z", [cell()])
+    write_proof(tmp_path, "20260102T000000Z", [cell(verdict="disproved")], bases={SYSTEM: {"client code": "ef"}})
+    assert [each["verdict"] for each in found(tmp_path)] == ["proven"]
+
+
+def test_a_proof_of_another_version_is_not_read(tmp_path: Path) -> None:
+    """What it would say isn't known."""
+    write_proof(tmp_path, "20260101T000000Z", [cell()], schema=2)
     assert found(tmp_path) == []
+
+
+def test_a_proof_rests_on_client_deployment_and_its_own_making(tmp_path: Path) -> None:
+    """A change of any of them, and of nothing else, is another basis; libraries are named with their versions."""
+    for part in ("bench", "provisioning"):
+        shutil.copytree(CHECKOUT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    before = basis_of(SYSTEM, tmp_path)
+    assert before == basis_of(SYSTEM)
+    assert f"confluent-kafka {metadata.version('confluent-kafka')}" in before["client libraries"]
+    client = SYSTEMS[SYSTEM].client_module.replace(".", "/") + ".py"
+    for file, part in (
+        (client, "client code"),
+        ("bench/load/jobs.py", "client code"),
+        (f"provisioning/{SYSTEM}/durability.py", "deployment code"),
+        ("bench/proof/judge.py", "proof code"),
+        ("bench/load/requirements.lock", "client libraries"),
+        ("bench/report.py", None),
+        *((f"bench/clients/{other}.py", None) for other in SYSTEMS if other != SYSTEM),
+    ):
+        text = (tmp_path / file).read_text()
+        (tmp_path / file).write_text(text + "\nnew==1\n")
+        now = basis_of(SYSTEM, tmp_path)
+        assert [name for name in before if now[name] != before[name]] == ([part] if part else []), file
+        (tmp_path / file).write_text(text)
 
 
 def test_only_what_changes_the_level_counts(tmp_path: Path) -> None:
     """A campaign's own setting of a key of the level makes it another one; any other setting doesn't."""
     write_proof(tmp_path, "20260101T000000Z", [cell()])
     component, keys = next(iter(SYSTEMS[SYSTEM].durability[LEVEL].items()))
-    assert found(tmp_path, {component: {next(iter(keys)): "something else"}}) == []
+    (other,) = found(tmp_path, {component: {next(iter(keys)): "something else"}})
+    assert other["verdict"] == DOES_NOT_APPLY
     assert len(found(tmp_path, {component: {"a.key.of.no.level": "1"}})) == 1
 
 
