@@ -18,6 +18,19 @@ from provisioning.settings import Settings
 
 
 @dataclass(frozen=True)
+class ProducerRate:
+    """The highest rate that one producer, which is one process, was measured to send at, every message recorded."""
+
+    messages_per_s: int
+    source: str
+
+
+_BENCH_LOAD = (
+    "make bench-load on 2026-11-21 (README): 1,024-byte messages, brokers and clients on one machine with 2 cores"
+)
+
+
+@dataclass(frozen=True)
 class System:
     """A broker product: how to put it on hosts and which client module drives it.
 
@@ -25,7 +38,7 @@ class System:
     `cannot` has the reason for each that it can't give, `differences` how it keeps those that it can in its own way. `profiles`
     is the folder of its system profiles. `native_tool` is the load tool that it comes with. `journal_factor` is how often a host
     writes each stored byte (2 = a journal beside the storage), for the disk estimate; `start_s` is how long its cluster takes
-    from its configuration to its first topic, for the estimate of time.
+    from its configuration to its first topic, for the estimate of time. `producer_rate`: what to expect of one producer at most.
     """
 
     deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]
@@ -37,6 +50,7 @@ class System:
     native_tool: NativeTool
     journal_factor: float
     start_s: float
+    producer_rate: ProducerRate
 
     def load_spec(
         self,
@@ -72,6 +86,7 @@ SYSTEMS: dict[str, System] = {
         native_kafka.ProducerPerformance(),
         journal_factor=1,
         start_s=10,
+        producer_rate=ProducerRate(93_300, _BENCH_LOAD),
     ),
     "pulsar": System(
         pulsar.PulsarDeployment,
@@ -83,5 +98,6 @@ SYSTEMS: dict[str, System] = {
         native_pulsar.PulsarPerf(),
         journal_factor=2,
         start_s=26,
+        producer_rate=ProducerRate(31_750, f"{_BENCH_LOAD}; half of what two processes sent"),
     ),
 }

@@ -16,6 +16,7 @@ from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
 from bench.choice import WHOLE, Choice
 from bench.cli.options import STACK_KIND, choice_options, console, json_option, shown, stack_of
+from bench.producer_rates import Beyond, beyond_a_process, warning_lines
 from bench.progress import clock_text
 from bench.results import Results
 from bench.runner import Prepared, prepare, steps_to_run
@@ -76,9 +77,11 @@ def cost(
             next_step="Go to a checkout of samebox, or name such a file with --stack.",
         )
     seconds, record_bytes = None, 0.0
+    beyond: tuple[Beyond, ...] = ()
     if campaign_file:
         prepared = prepare(load_campaign(campaign_file), campaign_file, STACK_KIND, choice)
         seconds, record_bytes = _size_of(prepared)
+        beyond = beyond_a_process(prepared.trials)
     documents = []
     for file in [stack_file(directory, name) for name in names]:
         shape = load_shape(file)
@@ -90,9 +93,12 @@ def cost(
         if not as_json:
             _print_cost(stack_name(file), shape, roles, whole, seconds, prices)
     if as_json:
-        click.echo(json.dumps({"prices": _price_source(prices), "stacks": documents}, indent=1))
+        document = {"prices": _price_source(prices), "stacks": documents}
+        click.echo(json.dumps(document | {"beyond_a_process": [each.to_json() for each in beyond]}, indent=1))
     else:
         _print_price_source(prices)
+        for line in warning_lines(beyond):
+            console.print(line, markup=False, soft_wrap=True)
     return 0
 
 

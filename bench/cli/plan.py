@@ -19,6 +19,7 @@ from bench.cli.money import cost_of, dollars
 from bench.cli.omb import Chosen, campaign_or_omb
 from bench.cli.options import STACK_KIND, choice_options, json_option, table_console
 from bench.cross_check import LeftOut, left_out
+from bench.producer_rates import beyond_a_process, warning_lines
 from bench.progress import clock_text
 from bench.runner import Prepared, prepare, report_step, steps_to_run
 from bench.space import USABLE_SHARE, gibibytes, largest_need, need_of
@@ -65,6 +66,7 @@ def _document(prepared: Prepared, stack: str | None) -> dict[str, Any]:
         "trials": [_trial(trial) for trial in prepared.trials],
         "empty_cells": [dataclasses.asdict(cell) for cell in empty_cells(campaign)],
         "not_cross_checked": [dataclasses.asdict(entry) for entry in _not_cross_checked(prepared)],
+        "beyond_a_process": [each.to_json() for each in beyond_a_process(prepared.trials)],
         "disk": None if stack else _disk(prepared.trials),
         "cost": {"stack": stack, **cost_of(prepared, stack).to_json()} if stack else None,
     }
@@ -132,6 +134,7 @@ def _lines(prepared: Prepared, document: dict[str, Any]) -> list[str]:
             "Not cross-checked:",
             *_gathered([(f"{entry.system}: {entry.reason}", entry.workload) for entry in alone]),
         ]
+    lines += warning_lines(beyond_a_process(prepared.trials))
     lines.append(_disk_line(document["disk"]) if document["disk"] else _cost_line(document["cost"]))
     return lines
 

@@ -28,7 +28,9 @@ def basis_of(system: str, checkout: Path = CHECKOUT) -> Basis:
     return {
         "client libraries": ", ".join(f"{name} {version}" for name, version in libraries),
         "client code": _digest(checkout, (*_CLIENT, client)),
-        "deployment code": _digest(checkout, (*_DEPLOYMENT, package, f"provisioning/templates/{own.profiles.parent.name}")),
+        "deployment code": _digest(
+            checkout, (*_DEPLOYMENT, package, f"provisioning/templates/{own.profiles.parent.name}")
+        ),
         "proof code": _digest(checkout, _PROOF),
     }
 
@@ -37,9 +39,7 @@ def unlike(kept: Basis | None, here: Basis) -> list[str]:
     """The parts that aren't as they are here, in words; of a proof that doesn't say what it rests on, that."""
     if kept is None:
         return ["what nobody noted"]
-    return [
-        f"different {part}" if part in kept else f"unknown {part}" for part in here if kept.get(part) != here[part]
-    ]
+    return [f"different {part}" if part in kept else f"unknown {part}" for part in here if kept.get(part) != here[part]]
 
 
 def _digest(checkout: Path, paths: Iterable[str]) -> str:

@@ -107,7 +107,7 @@ def test_a_proof_rests_on_client_deployment_and_its_own_making(tmp_path: Path) -
     assert before == basis_of(SYSTEM)
     assert f"confluent-kafka {metadata.version('confluent-kafka')}" in before["client libraries"]
     client = SYSTEMS[SYSTEM].client_module.replace(".", "/") + ".py"
-    for file, part in (
+    changes: list[tuple[str, str | None]] = [
         (client, "client code"),
         ("bench/load/jobs.py", "client code"),
         (f"provisioning/{SYSTEM}/durability.py", "deployment code"),
@@ -115,11 +115,12 @@ def test_a_proof_rests_on_client_deployment_and_its_own_making(tmp_path: Path) -
         ("bench/load/requirements.lock", "client libraries"),
         ("bench/report.py", None),
         *((f"bench/clients/{other}.py", None) for other in SYSTEMS if other != SYSTEM),
-    ):
+    ]
+    for file, changed in changes:
         text = (tmp_path / file).read_text()
         (tmp_path / file).write_text(text + "\nnew==1\n")
         now = basis_of(SYSTEM, tmp_path)
-        assert [name for name in before if now[name] != before[name]] == ([part] if part else []), file
+        assert [name for name in before if now[name] != before[name]] == ([changed] if changed else []), file
         (tmp_path / file).write_text(text)
 
 
