@@ -22,7 +22,7 @@ test test-unit: SPARK_JIT := -XX:TieredStopAtLevel=1
 # proofs of durability trace processes; without strace, and without root to install it, their tests are skipped
 STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace; fi
 
-test: setup style ## style, types beside unit tests, then integration with real sshd, brokers and Spark (not the long halves of tests/truth and tests/statistics, not test-infra and test-benchmarks)
+test: setup style ## style, types beside unit tests, then integration with real sshd, brokers and Spark (not the long halves of tests/truth and tests/statistics, not test-benchmarks; not test-infra, which CI runs too)
 	@$(MAKE) --no-print-directory -j2 types test-unit
 	$(STRACE)
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "integration and not truth and not infra and not benchmarks"

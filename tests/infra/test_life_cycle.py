@@ -16,7 +16,7 @@ from tests.infra.double.project import NewProject, Project, Step, moment
 from tests.infra.double.things import buckets, client, instances, things
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra]
-WAIT_S = 60.0
+WAIT_S = 300.0
 # a test run in the background ignores interrupts, and so would all that it starts
 signal.signal(signal.SIGINT, signal.default_int_handler)
 SMOKE_HOSTS = {"broker-1", "broker-2", "broker-3", "client-1", "metadata-1"}
@@ -156,7 +156,7 @@ def test_an_interrupted_destroy_is_repeated(new_project: NewProject, how: signal
     project = new_project()
     before = things(project.cloud)
     project.up()
-    project.cloud.inject(Faults(termination_delay_s=3.0))  # what waits for the instances' end isn't begun yet
+    project.cloud.inject(Faults(termination_delay_s=15.0))  # what waits for the instances' end isn't begun yet
     process = project.start("destroy", "--yes", "--skip-preview", "--json")
     assert process.stdout is not None
     for line in process.stdout:
@@ -179,7 +179,7 @@ def test_a_killed_replacement_leaves_an_orphan_that_the_sweep_finds(new_project:
     project = new_project()
     before = things(project.cloud)
     project.up()
-    project.cloud.inject(Faults(launch_delay_s={"broker-2": 3.0}))
+    project.cloud.inject(Faults(launch_delay_s={"broker-2": WAIT_S}))
     project.set("generations.broker-2", 2)
     process = project.start("up", "--yes", "--skip-preview")
     await_true(lambda: project.cloud.launches_slowly("broker-2"))

@@ -25,7 +25,7 @@ from tests.infra.double.project import NewProject, Project
 from tests.infra.double.things import instances
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra]
-WAIT_S = 60.0
+WAIT_S = 300.0
 
 
 def connect(inventory: Inventory) -> Sequence[ScriptedHost]:
@@ -133,13 +133,15 @@ def test_a_machine_that_cannot_be_had_leaves_everything_in_order(lab: Lab, fault
 
 def test_an_interrupt_lets_what_was_begun_finish(lab: Lab) -> None:
     """Ctrl-C while a machine is being launched: it is waited for and known, nothing is locked, and all of it goes away."""
-    lab.project.cloud.inject(Faults(launch_delay_s={"broker-2": 3.0}))
+    lab.project.cloud.inject(Faults(launch_delay_s={"broker-2": WAIT_S}))
 
     def interrupt() -> None:
         deadline = time.monotonic() + WAIT_S
         while not lab.project.cloud.launches_slowly("broker-2") and time.monotonic() < deadline:
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(3.0)
+        lab.project.cloud.inject(Faults())  # the launch goes on
 
     interrupting = threading.Thread(target=interrupt)
     interrupting.start()
@@ -155,7 +157,7 @@ def test_an_interrupt_lets_what_was_begun_finish(lab: Lab) -> None:
 
 def test_a_locked_stack_is_explained(lab: Lab) -> None:
     """Another pulumi is at work: said so, with what to do if it is dead."""
-    lab.project.cloud.inject(Faults(launch_delay_s={"broker-2": 8.0}))
+    lab.project.cloud.inject(Faults(launch_delay_s={"broker-2": WAIT_S}))
     with lab.project.start("up", "--yes", "--skip-preview", "--json") as other:
         deadline = time.monotonic() + WAIT_S
         while not lab.project.cloud.launches_slowly("broker-2"):
@@ -165,6 +167,7 @@ def test_a_locked_stack_is_explained(lab: Lab) -> None:
             lab.testbed.up()
         assert raised.value.kind == "lock"
         assert "pulumi cancel smoke" in raised.value.next_step
+        lab.project.cloud.inject(Faults())
         other.communicate()
 
 

@@ -16,6 +16,7 @@ from tests.infra.double.cloud import LAUNCHING, injected
 from tests.infra.double.placement_groups import require_group
 
 HOST_TAG = "host"
+LOOK_EVERY_S = 0.05
 _lock = threading.Lock()
 _moto_run_instances, _moto_terminate_instances = EC2Response.run_instances, EC2Response.terminate_instances
 
@@ -45,19 +46,25 @@ def install(state_dir: Path, launched: Callable[[Any], None] | None) -> None:
         return result
 
     def terminate_instances(self: Any) -> ActionResult:
-        time.sleep(injected(state_dir).termination_delay_s)
+        _delay(lambda: injected(state_dir).termination_delay_s)
         return _moto_terminate_instances(self)
 
     EC2Response.terminate_instances = terminate_instances  # type: ignore[method-assign]
     EC2Response.run_instances = run_instances  # type: ignore[method-assign]
 
 
+def _delay(in_force_s: Callable[[], float]) -> None:
+    """For as long as the fault says, or until it is withdrawn: a test that has seen what it waits for needn't be fast."""
+    began_s = time.monotonic()
+    while time.monotonic() - began_s < in_force_s():
+        time.sleep(LOOK_EVERY_S)
+
+
 def _apply_faults(state_dir: Path, host: str) -> None:
     faults = injected(state_dir)
-    delay_s = faults.launch_delay_s.get(host, 0.0)
-    if delay_s:
+    if host in faults.launch_delay_s:
         (state_dir / f"{host}{LAUNCHING}").touch()
-        time.sleep(delay_s)
+        _delay(lambda: injected(state_dir).launch_delay_s.get(host, 0.0))
     if host in faults.no_capacity:
         raise EC2ClientError(
             "InsufficientInstanceCapacity",

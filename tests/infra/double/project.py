@@ -18,7 +18,7 @@ from tests.infra.double.cloud import CHECKOUT, Cloud
 from tests.infra.engine.engine import Engine
 
 PROVIDER = Path(__file__).with_name("bin")
-COMMAND_TIMEOUT_S = 300
+COMMAND_TIMEOUT_S = 900
 OPERATOR_CIDR = "203.0.113.7/32"
 
 
