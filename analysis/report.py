@@ -26,7 +26,7 @@ from analysis.schema import SCHEMA_VERSION
 _MANIFEST_SHOWN = (
     *("campaign", "question", "seed", "created_ns", "samebox_version", "git", "lock_sha256", "campaign_file"),
     *("campaign_sha256", "order", "order_kind", "empty_cells", "testbed", "facts", "software", "vetting"),
-    *("durability_table", "durability_differences", "system_profile"),
+    *("durability_table", "durability_differences", "system_profile", "own_values"),
     *("floor", "checks", "caveats", "repeat", "scale", "representative", "cross_check"),
 )
 

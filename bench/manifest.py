@@ -57,7 +57,7 @@ def manifest_of(
 ) -> dict[str, Any]:
     """The document of docs/records.md. `facts`, `vetting`, `floor` and `cross_check` are taken as they are.
 
-    `promises`: its keys durability_table, durability_differences and system_profile.
+    `promises`: its keys durability_table, durability_differences, system_profile and own_values.
     """
     testbed = dataclasses.asdict(inventory)
     del testbed["identity_file"]  # where the operator keeps a private key is nobody's business

@@ -25,7 +25,14 @@ from bench.rehearsal import rehearse, rehearsed
 from bench.rehearsal import step_of as rehearsal_step
 from bench.results import Results
 from bench.space import check_space
-from bench.system_settings import changed_promises, differences, durability_table, profile_caveats, profile_of
+from bench.system_settings import (
+    changed_promises,
+    differences,
+    durability_table,
+    own_values,
+    profile_caveats,
+    profile_of,
+)
 from bench.systems import SYSTEMS
 from bench.trial import Bench, plan_of, run_trial, steps_of
 from bench.trial_attempt import TrialAttempt
@@ -35,7 +42,7 @@ from provisioning.aws.bucket_layout import results_folder
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.host import Host, on_all
 from provisioning.inventory import Inventory
-from provisioning.settings import merged
+from provisioning.settings import Settings, merged
 from provisioning.software.client_environment import deploy_client
 from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
@@ -72,11 +79,15 @@ def prepare(campaign: Campaign, campaign_file: Path, testbed_kind: str, choice: 
 
 @dataclasses.dataclass(frozen=True)
 class Equipped:
-    """A campaign whose hosts were found fit and have all they need: its profile is of these hosts, `pythons` run workers."""
+    """A campaign whose hosts were found fit and have all they need: its profile is of these hosts, `pythons` run workers.
+
+    `intended`: each system's settings as its first trial has them.
+    """
 
     prepared: Prepared
     facts: Mapping[str, facts.Facts]
     pythons: Mapping[str, str]
+    intended: Mapping[str, Settings]
 
 
 def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Reporter) -> Equipped:
@@ -91,9 +102,11 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
     brokers = [host for host in hosts if host.record.role == "broker"]
     check_space(prepared.trials, brokers)
     prepared = dataclasses.replace(prepared, profile=prepared.profile.for_hosts(memory_per_broker(brokers, found)))
+    intended: dict[str, Settings] = {}
     for spec in prepared.trials:
         deployment = SYSTEMS[spec.system].deployment(hosts, store)
-        deployment.intended_settings(plan_of(spec, prepared.campaign, prepared.profile))
+        settings = deployment.intended_settings(plan_of(spec, prepared.campaign, prepared.profile))
+        intended.setdefault(spec.system, settings)
     reporter.step(SOFTWARE_STEP.title)
     pythons = deploy_client(clients, user_cache(), reporter.detail)
     for name in prepared.campaign.systems:
@@ -101,7 +114,7 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
     for name in native_systems:
         for bundle in SYSTEMS[name].native_tool.bundles:
             store.deploy(bundle, clients)
-    return Equipped(prepared, found, pythons)
+    return Equipped(prepared, found, pythons, intended)
 
 
 def run_campaign(
@@ -143,6 +156,7 @@ def run_campaign(
             clients = [host for host in hosts if host.record.role == "client"]
             floor = measure_floor(clients, pythons, fastest, SCRATCH, on_progress=reporter.detail)
             promises = promises_of(prepared)
+            own = own_values(equipped.intended, prepared.campaign.settings)
             document = manifest_of(
                 prepared.campaign,
                 prepared.trials,
@@ -152,7 +166,7 @@ def run_campaign(
                 inventory=inventory,
                 facts={name: dataclasses.asdict(each) for name, each in found.items()},
                 software=software,
-                promises=promises.manifest,
+                promises={**promises.manifest, "own_values": own},
                 vetting=vetting.summary,
                 floor=[each.to_json() for each in floor],
                 checks=prepared.checks,

@@ -6,6 +6,7 @@ durability level needs.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -13,6 +14,7 @@ from typing import Any, cast
 from bench.clients.client import ClientModule
 from bench.systems import SYSTEMS
 from provisioning.overrides import CLIENT
+from provisioning.own_values import Departure, departures
 from provisioning.settings import Settings
 from provisioning.system_profile import VENDOR_DEFAULT, HostsProfile, profile_names, system_profile
 
@@ -90,6 +92,25 @@ def changed_promises(cells: Iterable[tuple[str, str]], overrides: Mapping[str, S
         for key, value in settings.items()
         if value != (meant := SYSTEMS[system].durability[name].get(component.partition("/")[0], {})).get(key, value)
     ]
+
+
+def own_values(intended: Mapping[str, Settings], asked: Mapping[str, Settings]) -> dict[str, list[dict[str, Any]]]:
+    """System -> where its settings aren't its vendor's, but for those of its profile: samebox's own, and those of the campaign.
+
+    `intended` and `asked` (the campaign's settings): system -> component -> key -> value.
+    """
+    found = {}
+    for system, settings in intended.items():
+        own = departures(SYSTEMS[system].own_values, settings)
+        named = {(each.component, each.key) for each in own}
+        own += [
+            Departure(component, key, value, None, "the campaign asks for it")
+            for component, values in asked.get(system, {}).items()
+            for key, value in values.items()
+            if (component, key) not in named
+        ]
+        found[system] = [dataclasses.asdict(each) for each in own]
+    return found
 
 
 def differences(cells: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:

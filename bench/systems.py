@@ -14,6 +14,7 @@ from bench.workload import Workload
 from provisioning import kafka, pulsar
 from provisioning.deployment import Deployment, Difference, Endpoints, SoftwareStore
 from provisioning.host import Host
+from provisioning.own_values import OwnValues
 from provisioning.settings import Settings
 
 
@@ -35,10 +36,11 @@ class System:
     """A broker product: how to put it on hosts and which client module drives it.
 
     `durability` has the levels it can give, with what each means there: name -> component -> key -> value.
-    `cannot` has the reason for each that it can't give, `differences` how it keeps those that it can in its own way. `profiles`
-    is the folder of its system profiles. `native_tool` is the load tool that it comes with. `journal_factor` is how often a host
-    writes each stored byte (2 = a journal beside the storage), for the disk estimate; `start_s` is how long its cluster takes
-    from its configuration to its first topic, for the estimate of time. `producer_rate`: what to expect of one producer at most.
+    `cannot` has the reason for each that it can't give, `differences` how it keeps those that it can in its own way, `own_values`
+    where its rendered settings aren't its vendor's. `profiles` is the folder of its system profiles. `native_tool` is the load tool
+    that it comes with. `journal_factor` is how often a host writes each stored byte (2 = a journal beside the storage), for the
+    disk estimate; `start_s` is how long its cluster takes from its configuration to its first topic, for the estimate of time.
+    `producer_rate`: what to expect of one producer at most.
     """
 
     deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]
@@ -46,6 +48,7 @@ class System:
     durability: Mapping[str, Settings]
     cannot: Mapping[str, str]
     differences: Sequence[Difference]
+    own_values: OwnValues
     profiles: Path
     native_tool: NativeTool
     journal_factor: float
@@ -82,6 +85,7 @@ SYSTEMS: dict[str, System] = {
         kafka.durability_table(),
         kafka.CANNOT,
         kafka.DIFFERENCES,
+        kafka.OWN_VALUES,
         kafka.PROFILES,
         native_kafka.ProducerPerformance(),
         journal_factor=1,
@@ -94,6 +98,7 @@ SYSTEMS: dict[str, System] = {
         pulsar.durability_table(),
         pulsar.CANNOT,
         pulsar.DIFFERENCES,
+        pulsar.OWN_VALUES,
         pulsar.PROFILES,
         native_pulsar.PulsarPerf(),
         journal_factor=2,

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from provisioning.kafka.deployment import KafkaDeployment
 from provisioning.kafka.durability import CANNOT, DIFFERENCES, durability_table
+from provisioning.kafka.own_values import OWN_VALUES
 
 PROFILES = Path(__file__).with_name("profiles")
 
-__all__ = ["CANNOT", "DIFFERENCES", "PROFILES", "KafkaDeployment", "durability_table"]
+__all__ = ["CANNOT", "DIFFERENCES", "OWN_VALUES", "PROFILES", "KafkaDeployment", "durability_table"]

@@ -15,7 +15,12 @@ from provisioning.remote_http import HttpRequest, HttpResponse, http
 RETRY_S = 0.2
 PARALLEL = 16  # a partition waits for the disks of others much longer than it computes
 _LEDGERS = "internalStats?metadata=true"
-POLICY_KEYS = ("bookkeeperEnsemble", "bookkeeperWriteQuorum", "bookkeeperAckQuorum")
+POLICY_KEYS: Mapping[str, Callable[[str], int | float]] = {
+    "bookkeeperEnsemble": int,
+    "bookkeeperWriteQuorum": int,
+    "bookkeeperAckQuorum": int,
+    "managedLedgerMaxMarkDeleteRate": float,
+}
 
 
 class Admin:
@@ -26,8 +31,8 @@ class Admin:
         self._monotonic_s = monotonic_s
 
     def set_persistence(self, policy: Mapping[str, str]) -> None:
-        """The namespace's ensemble and quorums. Raises DeploymentError."""
-        body = {key: int(policy[key]) for key in POLICY_KEYS} | {"managedLedgerMaxMarkDeleteRate": 0.0}
+        """The namespace's ensemble, quorums and rate of durable cursor writes. Raises DeploymentError."""
+        body = {key: number(policy[key]) for key, number in POLICY_KEYS.items()}
         self._exchange("POST", f"/namespaces/{NAMESPACE}/persistence", json.dumps(body), accepted=(204,))
 
     def namespace(self) -> dict[str, str]:

@@ -11,6 +11,9 @@ from provisioning.settings import Settings
 # How long an unsynced journal's pages may stay dirty. 1000 is the bookie's own default; the 2020 report sets it for its
 # unsynced runs, as the counterpart of the kernel's write-back that Kafka relies on (SN20, 1.2 and 1.3).
 PAGE_CACHE_FLUSH_MS = 1000
+# How often a second a subscription's position is written down, replicated and synced as entries are. 1 is the vendor's default
+# and what the published campaigns had; 0 would be no limit: as many writes again as there are acknowledgements of consumers.
+CURSOR_WRITES_PER_S = "1.0"
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class LevelSettings:
             "bookkeeperEnsemble": str(self.ensemble),
             "bookkeeperWriteQuorum": str(self.write_quorum),
             "bookkeeperAckQuorum": str(self.ack_quorum),
+            "managedLedgerMaxMarkDeleteRate": CURSOR_WRITES_PER_S,
         }
 
     def bookie(self) -> dict[str, str]:
@@ -99,6 +103,24 @@ DIFFERENCES: tuple[Difference, ...] = (
         "each message once on each replica; ledgers are spread over all data disks",
         "nobody",
         ("2-bypass", "4-bypass"),
+    ),
+    Difference(
+        "what a producer has on its way",
+        "as many requests as the window of messages allows; each is one partition's batch",
+        "itself with many partitions that are written at once; its brokers get more and smaller requests when they are late",
+        tuple(LEVELS),
+    ),
+    Difference(
+        "how much may be unacknowledged",
+        "a window of messages per producer, the same for every system: a rate can't exceed window x producers / latency",
+        "whichever system answers sooner, in a search for the highest rate",
+        tuple(LEVELS),
+    ),
+    Difference(
+        "when a message counts as received",
+        "when its client library hands it over, one at a time; it is acknowledged after that",
+        "systems whose clients hand over several at once, where consumers lag behind",
+        tuple(LEVELS),
     ),
 )
 

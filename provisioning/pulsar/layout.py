@@ -21,7 +21,7 @@ LIBS = "/libs"
 # Where the client looks for a topic that is given by its bare name.
 NAMESPACE = "public/default"
 ZOOKEEPER_PORT, BOOKIE_PORT, BOOKIE_HTTP_PORT, SERVICE_PORT, WEB_PORT = 2181, 3181, 8000, 6650, 8080
-# Bundles that a namespace's topics are spread over, and these over the brokers: the vendor's 4 can't give three brokers as much.
+# Bundles that a namespace's topics are spread over, and these over the brokers: the vendor's 16 can't give three brokers as many each.
 BUNDLES = 12
 DEFAULT_MEMORY: dict[str, dict[str, str]] = {
     "zookeeper": {"heap": "128m"},
@@ -29,6 +29,7 @@ DEFAULT_MEMORY: dict[str, dict[str, str]] = {
     "broker": {"heap": "384m", "direct": "512m"},
 }
 CONFIG_FILES = {"zookeeper": "zoo.cfg", "bookie": "bookkeeper.conf", "broker": "broker.conf"}
+ROCKSDB_FILES = ("default_rocksdb.conf", "entry_location_rocksdb.conf", "ledger_metadata_rocksdb.conf")
 DIRECTORIES = "directories"
 SETUP = "setup"  # the class data of what writes the first metadata
 TIERS = {"zookeeper": 0, "bookie": 1, "broker": 2}
@@ -165,6 +166,7 @@ def files(process: Process, everything: Layout, plan: Plan) -> dict[str, str]:
         log4j2=log4j2,
         tmp=scratch(process.host),
     )
+    rocksdb = ROCKSDB_FILES if process.daemon == "bookie" else ()
     return {
         process.config_path: override_properties(
             _config(process, everything, plan, memory), overrides_for(plan, process.component)
@@ -172,6 +174,7 @@ def files(process: Process, everything: Layout, plan: Plan) -> dict[str, str]:
         process.jvm_path: override_jvm_flags(jvm, overrides_for(plan, f"jvm/{process.component}")),
         f"{etc(process.host)}/tool.jvm": render("pulsar/tool.jvm.j2", tmp=scratch(process.host)),
         log4j2: render("pulsar/log4j2.properties.j2"),
+        **{f"{etc(process.host)}/{name}": render(f"pulsar/{name}.j2") for name in rocksdb},
     }
 
 
@@ -197,8 +200,8 @@ def _config(process: Process, everything: Layout, plan: Plan, memory: Mapping[st
             journal_dirs=",".join(journal_dirs(process.host, plan)),
             ledger_dirs=",".join(ledger_dirs(process.host, plan)),
             durability=level.bookie(),
-            write_cache_mb=max(16, direct_mb // 8),
-            read_cache_mb=max(8, direct_mb // 16),
+            rocksdb_dir=etc(process.host),
+            cache_mb=direct_mb // 4,
         )
     return render(
         "pulsar/broker.conf.j2",
@@ -210,7 +213,7 @@ def _config(process: Process, everything: Layout, plan: Plan, memory: Mapping[st
         ensemble=level.ensemble,
         write_quorum=level.write_quorum,
         ack_quorum=level.ack_quorum,
-        cache_mb=max(16, direct_mb // 8),
+        cache_mb=max(64, direct_mb // 5),
         bundles=bundles(plan),
     )
 

@@ -355,6 +355,13 @@ def manifest_document(plans: list[Plan], shape: Shape) -> dict[str, Any]:
                 "pulsar": {"name": "sn2020", "source": "a report", "settings": {"client": {"io_threads": "4"}}, "memory": {}, "not_set": {"connectionsPerBroker=16": "no such setting"}, "left_out": {"broker.heap=8g": "for broker hosts of 60 GiB or more each; these have less"}},  # noqa: E501
             },
         },
+        "own_values": {
+            "kafka": [],
+            "pulsar": [
+                {"component": "bookie", "key": "journalMaxSizeMB", "value": "512", "vendor": "2048", "why": "small disks"},
+                {"component": "bookie", "key": "useV2WireProtocol", "value": None, "vendor": "true", "why": "it is off"},
+            ],
+        },
         "empty_cells": [
             {"experiment": "demo", "system": "kafka", "durability": "2-bypass", "reason": "it has no journal to bypass"},
             {"experiment": "demo", "system": "redpanda", "durability": None, "reason": "samebox doesn't have it"},

@@ -103,6 +103,8 @@ def test_the_system_profile_and_what_is_missing_of_it(text: str) -> None:
     assert "kafka broker num.replica.fetchers 8" in text
     assert "pulsar broker.heap=8g for broker hosts of 60 GiB or more each" in text
     assert "pulsar connectionsPerBroker=16 no such setting" in text
+    assert "pulsar bookie journalMaxSizeMB 512 2048 small disks" in text
+    assert "pulsar bookie useV2WireProtocol not set true it is off" in text
 
 
 def test_checks_are_counted_by_verdict(text: str) -> None:

@@ -15,6 +15,7 @@ from bench.system_settings import (
     changed_promises,
     differences,
     durability_table,
+    own_values,
     profile_caveats,
     profile_of,
     wrong_client_settings,
@@ -150,6 +151,19 @@ def test_the_campaigns_settings_go_over_the_profiles(tmp_path: Path) -> None:
     assert plan.overrides["client"] == {"in_flight_requests": "1", "max_partition_fetch_bytes": "1048576"}
     assert plan.memory["broker"] == {"heap": "6g"}
     assert plan.memory["controller"] == {"heap": "1g"}
+
+
+def test_what_is_not_the_vendors_is_listed_as_it_runs() -> None:
+    """Ours with the value of this plan; none that runs with the vendor's; and what the campaign itself asks for."""
+    bookie = {"journalMaxSizeMB": "2048", "diskUsageThreshold": "0.97", "numReadWorkerThreads": "16"}
+    asked = {"pulsar": {"bookie": {"numReadWorkerThreads": "16", "diskUsageThreshold": "0.97"}}, "kafka": {}}
+    found = own_values({"pulsar": {"bookie/broker-1": bookie, "bookie/broker-2": {}}}, asked)
+    listed = {each["key"]: (each["component"], each["value"], each["vendor"]) for each in found["pulsar"]}
+    assert "journalMaxSizeMB" not in listed
+    assert listed["diskUsageThreshold"] == ("bookie", "0.97", "0.95")
+    assert listed["numReadWorkerThreads"] == ("bookie", "16", None)
+    assert listed["useV2WireProtocol"] == ("bookie", None, "true")
+    assert found.keys() == {"pulsar"}
 
 
 def test_client_settings_are_checked_before_anything_starts(tmp_path: Path) -> None:

@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 
 from provisioning.deployment import DURABILITY, Plan, Topic
-from provisioning.errors import DeploymentError, UnsupportedDurability
+from provisioning.errors import Completed, DeploymentError, UnsupportedDurability
 from provisioning.host import Host, ScriptedHost
 from provisioning.inventory import DataDir, HostRecord, Role, SshAddress
 from provisioning.jvm import system_properties
+from provisioning.pulsar import PulsarDeployment, readback
 from provisioning.pulsar import layout as places
-from provisioning.pulsar import readback
 from provisioning.pulsar.admin import Admin
 from provisioning.pulsar.durability import LEVELS, level_settings
 from provisioning.remote_http import HttpRequest, HttpResponse
 from provisioning.rendering import properties
+from provisioning.settings import Drift, drift
 
 RECORDED = Path(__file__).with_name("recorded")
 
@@ -147,7 +148,7 @@ def test_memory_and_overrides_reach_the_files() -> None:
     intended = places.settings_of(bookie, places.files(bookie, everything, asked))
     assert intended["jvm/bookie/broker-1"]["MaxDirectMemorySize"] == str(2**30)
     assert intended["jvm/bookie/broker-1"]["MaxHeapSize"] == str(256 * 2**20)
-    assert intended["bookie/broker-1"]["dbStorage_writeCacheMaxSizeMb"] == "128"
+    assert intended["bookie/broker-1"]["dbStorage_writeCacheMaxSizeMb"] == "256"
     assert intended["bookie/broker-1"]["journalMaxSizeMB"] == "64"
 
 
@@ -255,3 +256,74 @@ def test_messages_of_every_partition_are_counted(monkeypatch: pytest.MonkeyPatch
     assert admin.messages_in(Topic("t", 3)) == 6
     with pytest.raises(DeploymentError, match="3 of 4 partitions of t are counted"):
         admin.messages_in(Topic("t", 4))
+
+
+class Willing(ScriptedHost):
+    """Implements Host: does whatever it is told, and says nothing."""
+
+    def run(
+        self, command: str, *, timeout_s: float = 30.0, check: bool = True, stdin: bytes | None = None
+    ) -> Completed:
+        del timeout_s, check, stdin
+        return Completed(command, "", "", 0)
+
+
+class Installed:
+    """Implements SoftwareStore: all is there."""
+
+    def deploy(self, name: str, hosts: Sequence[Host]) -> str:
+        del hosts
+        return f"software/{name}"
+
+    def version(self, name: str) -> str:
+        del name
+        return "4.2.4"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_start_gives_the_namespace_its_policy(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once all are registered, and whole: the level's quorums, and the vendor's rate of durable cursor writes."""
+    done: list[object] = []
+    monkeypatch.setattr("provisioning.pulsar.deployment.daemons.start", lambda _host, _daemons: None)
+    monkeypatch.setattr(
+        "provisioning.pulsar.deployment.daemons.await_ready", lambda action, *_others, **_limit: done.append(action)
+    )
+
+    def answer(_host: Host, requests: Sequence[HttpRequest]) -> list[HttpResponse]:
+        done.extend((each.method, each.url, json.loads(each.body or "")) for each in requests)
+        return [HttpResponse(204, "")]
+
+    monkeypatch.setattr("provisioning.pulsar.admin.http", answer)
+    deployment = PulsarDeployment([Willing(each.record) for each in BROKERS], Installed())
+    deployment.install()
+    intended = deployment.configure(plan(level))["namespace"]
+    deployment.start()
+    policy = {
+        "bookkeeperEnsemble": 3,
+        "bookkeeperWriteQuorum": 3,
+        "bookkeeperAckQuorum": LEVELS[level].ack_quorum,
+        "managedLedgerMaxMarkDeleteRate": 1.0,
+    }
+    url = "http://10.0.0.1:8080/admin/v2/namespaces/public/default/persistence"
+    assert done == [
+        "pulsar: starting ZooKeeper",
+        "pulsar: starting bookies and brokers",
+        ("POST", url, policy),
+    ]
+    assert intended == {key: str(value) for key, value in policy.items()} | {"numBundles": "12"}
+
+
+def test_the_policy_is_read_back_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the broker prints it: a rate that isn't the intended one would be drift."""
+    persistence = {
+        "bookkeeperEnsemble": 3,
+        "bookkeeperWriteQuorum": 3,
+        "bookkeeperAckQuorum": 2,
+        "managedLedgerMaxMarkDeleteRate": 0.0,
+    }
+    body = json.dumps({"persistence": persistence, "bundles": {"numBundles": 12}})
+    monkeypatch.setattr("provisioning.pulsar.admin.http", lambda _host, _requests: [HttpResponse(200, body)])
+    effective = Admin(places.layout(BROKERS)).namespace()
+    intended = LEVELS["1"].namespace() | {"numBundles": "12"}
+    drifted = drift({"namespace": intended}, {"namespace": effective})
+    assert drifted == (Drift("namespace", "managedLedgerMaxMarkDeleteRate", "1.0", "0.0"),)
