@@ -105,6 +105,17 @@ class ClientModule(Protocol):
     def connect_consumer(self, spec: ClientSpec, subscription: str, name: str) -> Consumer:
         """A consumer of the whole topic from its beginning, sharing it by partition with others of its subscription."""
 
+    def configuration(self, spec: ClientSpec) -> Mapping[str, Mapping[str, str]]:
+        """All that the two above give the client library, for the record: "producer" | "consumer" -> the library's key -> value.
+
+        Connects to nothing; what is a connection's own (its name, its subscription) is left out. Raises ClientError.
+        """
+
+
+def printable(options: Mapping[str, object]) -> dict[str, str]:
+    """A library's options as they are recorded: by name, true and false in small letters."""
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+
 
 def take_settings(spec: ClientSpec, known: Mapping[str, str]) -> dict[str, str]:
     """The deployment's client settings over their defaults. Raises ClientError naming a setting that the client has not."""

@@ -179,6 +179,12 @@ class FakeConsumer:
         return None
 
 
+def configuration(spec: ClientSpec) -> dict[str, dict[str, str]]:
+    """See ClientModule."""
+    own = {"service_url": spec.service_url}
+    return {"producer": own, "consumer": own}
+
+
 def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> FakeProducer:
     """See ClientModule."""
     return FakeProducer(_broker(spec), spec, acknowledgements)

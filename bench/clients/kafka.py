@@ -17,7 +17,7 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from bench.clients.client import Acknowledgements, Backpressure, ClientError, ClientSpec, take_settings
+from bench.clients.client import Acknowledgements, Backpressure, ClientError, ClientSpec, printable, take_settings
 from bench.clients.keys import keys_of
 
 # Five requests in flight, as the Java client has by default: the next batch grows while they are out. librdkafka's own
@@ -45,27 +45,7 @@ _LOG_LINES = 100
 
 def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> KafkaProducer:
     """A producer that has fetched the topic's metadata. Raises ClientError."""
-    settings = take_settings(spec, _KNOWN)
-    timeout_ms = round(spec.delivery_timeout_s * 1000)
-    client = _made(
-        confluent_kafka.Producer,
-        {
-            **_common(spec),
-            "acks": settings["acks"],
-            "enable.idempotence": settings["idempotence"],
-            "max.in.flight.requests.per.connection": int(settings["in_flight_requests"]),
-            "linger.ms": spec.batch_delay_ms if spec.batching else 0,
-            "batch.size": spec.batch_bytes,
-            "batch.num.messages": max(10_000, spec.batch_bytes // spec.message_bytes) if spec.batching else 1,
-            "sticky.partitioning.linger.ms": max(_STICKY_AT_LEAST_MS, 2 * spec.batch_delay_ms),
-            "queue.buffering.max.messages": 2 * spec.in_flight + 1_000,
-            "queue.buffering.max.kbytes": _LARGEST_BUFFER_KIBIBYTES,
-            "delivery.timeout.ms": timeout_ms,
-            "request.timeout.ms": min(30_000, timeout_ms),
-            "compression.type": spec.compression,
-            "partitioner": "murmur2_random",  # the Java client's: a key's partition is the same whoever sends
-        },
-    )
+    client = _made(confluent_kafka.Producer, _producer(spec))
     partitions = _find_topic(client, spec)
     return KafkaProducer(client, spec, partitions, acknowledgements)
 
@@ -73,15 +53,7 @@ def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> Ka
 def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> KafkaConsumer:
     """A member of the group `subscription` that has its partitions. Raises ClientError."""
     errors: Counter[str] = Counter()
-    config = {
-        **_common(spec),
-        "client.id": name,
-        "group.id": subscription,
-        "auto.offset.reset": "earliest",
-        "enable.auto.commit": True,
-        "max.partition.fetch.bytes": int(take_settings(spec, _KNOWN)["max_partition_fetch_bytes"]),
-    }
-    client = _made(confluent_kafka.Consumer, config)
+    client = _made(confluent_kafka.Consumer, _consumer(spec) | {"client.id": name, "group.id": subscription})
     consumer = KafkaConsumer(client, errors)
     try:
         _find_topic(client, spec)
@@ -90,6 +62,41 @@ def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> KafkaCon
         consumer.close()
         raise
     return consumer
+
+
+def configuration(spec: ClientSpec) -> dict[str, dict[str, str]]:
+    """See ClientModule."""
+    return {"producer": printable(_producer(spec)), "consumer": printable(_consumer(spec))}
+
+
+def _producer(spec: ClientSpec) -> dict[str, Any]:
+    settings = take_settings(spec, _KNOWN)
+    timeout_ms = round(spec.delivery_timeout_s * 1000)
+    return {
+        "bootstrap.servers": spec.service_url,
+        "acks": settings["acks"],
+        "enable.idempotence": settings["idempotence"],
+        "max.in.flight.requests.per.connection": int(settings["in_flight_requests"]),
+        "linger.ms": spec.batch_delay_ms if spec.batching else 0,
+        "batch.size": spec.batch_bytes,
+        "batch.num.messages": max(10_000, spec.batch_bytes // spec.message_bytes) if spec.batching else 1,
+        "sticky.partitioning.linger.ms": max(_STICKY_AT_LEAST_MS, 2 * spec.batch_delay_ms),
+        "queue.buffering.max.messages": 2 * spec.in_flight + 1_000,
+        "queue.buffering.max.kbytes": _LARGEST_BUFFER_KIBIBYTES,
+        "delivery.timeout.ms": timeout_ms,
+        "request.timeout.ms": min(30_000, timeout_ms),
+        "compression.type": spec.compression,
+        "partitioner": "murmur2_random",  # the Java client's: a key's partition is the same whoever sends
+    }
+
+
+def _consumer(spec: ClientSpec) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": spec.service_url,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": True,
+        "max.partition.fetch.bytes": int(take_settings(spec, _KNOWN)["max_partition_fetch_bytes"]),
+    }
 
 
 class KafkaProducer:
@@ -180,13 +187,10 @@ class KafkaConsumer:
             early, self._early = self._early, []
             return early
         received: list[tuple[int, bytes]] = []
-        # consume() with a timeout waits for a full batch or all of the timeout; poll returns with the first message,
-        # and what else is there already comes at once.
-        first = self._client.poll(timeout_s)
-        if first is None:
-            return received
-        self._take(first, received)
-        for message in self._client.consume(_RECEIVE_AT_ONCE, 0):
+        # What lies ready comes at once; then poll returns with the first message, which is timed before any other is taken.
+        # consume() with a timeout would wait for a full batch or all of the timeout.
+        ready: Sequence[Message | None] = self._client.consume(_RECEIVE_AT_ONCE, 0) or [self._client.poll(timeout_s)]
+        for message in ready:
             self._take(message, received)
         return received
 
@@ -212,13 +216,9 @@ class KafkaConsumer:
         into.append((message.partition() or 0, value if isinstance(value, bytes) else b""))
 
 
-def _common(spec: ClientSpec) -> dict[str, Any]:
-    return {"bootstrap.servers": spec.service_url, "log_level": 3, "logger": _quiet_logger()}
-
-
 def _made(kind: type[Any], config: Mapping[str, Any]) -> Any:
     try:
-        return kind(dict(config))
+        return kind({**config, "log_level": 3, "logger": _quiet_logger()})
     except KafkaException as error:
         raise ClientError(error.args[0].name(), error.args[0].str()) from None
 

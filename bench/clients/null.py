@@ -139,6 +139,12 @@ class NullConsumer:
         _close(self._connection)
 
 
+def configuration(spec: ClientSpec) -> dict[str, dict[str, str]]:
+    """See ClientModule."""
+    own = {"service_url": spec.service_url}
+    return {"producer": own, "consumer": own}
+
+
 def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> NullProducer:
     """See ClientModule."""
     return NullProducer(spec, acknowledgements)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pulsar  # type: ignore[import-untyped]
 
-from bench.clients.client import Acknowledgements, ClientError, ClientSpec, take_settings
+from bench.clients.client import Acknowledgements, ClientError, ClientSpec, printable, take_settings
 from bench.clients.keys import keys_of
 
 _CLOSE_TIMEOUT_S = 5.0
@@ -53,44 +53,67 @@ def keep_thread_state() -> None:
 
 def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> PulsarProducer:
     """A producer connected to every partition of the topic. Raises ClientError."""
-    settings = take_settings(spec, _KNOWN)
-    # Room beyond our own window: the window is what bounds, so that a full one never looks like an error.
-    room = 2 * spec.in_flight + 1_000
-    options: dict[str, Any] = {
-        "send_timeout_millis": round(spec.delivery_timeout_s * 1000),
-        "max_pending_messages": room,
-        "max_pending_messages_across_partitions": room * max(1, spec.partitions),
-        "block_if_queue_full": False,
-        "batching_enabled": spec.batching and spec.batch_delay_ms > 0,
-        "batching_max_messages": _MOST_IN_BATCH,
-        "batching_max_allowed_size_in_bytes": spec.batch_bytes,
-        "batching_max_publish_delay_ms": max(1, spec.batch_delay_ms),
-        "compression_type": _COMPRESSION[spec.compression],
-        # With batching this router keeps to a partition for a batch: the sticky way.
-        "message_routing_mode": pulsar.PartitionsRoutingMode.RoundRobinDistribution,
-    }
+    options, client = _producer(spec), _client(spec)
     if spec.partitioning == "round-robin":
-        options["message_routing_mode"] = pulsar.PartitionsRoutingMode.CustomPartition
         options["message_router"] = _RoundRobin()
-    client = _client(spec, settings)
-    topic = settings["topic_prefix"] + spec.topic
-    producer = _patiently(spec, client, lambda: client.create_producer(topic, **options))
+    producer = _patiently(spec, client, lambda: client.create_producer(_topic(spec), **options))
     return PulsarProducer(client, producer, acknowledgements, keys_of(spec))
 
 
 def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> PulsarConsumer:
     """A consumer of a failover subscription: each partition has one active consumer, order is kept. Raises ClientError."""
+    options, client = _consumer(spec) | {"consumer_name": name}, _client(spec)
+    subscribed = _patiently(spec, client, lambda: client.subscribe(_topic(spec), subscription, **options))
+    return PulsarConsumer(client, subscribed)
+
+
+def configuration(spec: ClientSpec) -> dict[str, dict[str, str]]:
+    """See ClientModule."""
+    client = {"service_url": spec.service_url, **_client_options(spec)}
+    return {"producer": printable(client | _producer(spec)), "consumer": printable(client | _consumer(spec))}
+
+
+def _producer(spec: ClientSpec) -> dict[str, Any]:
+    # Room beyond our own window: the window is what bounds, so that a full one never looks like an error.
+    room = 2 * spec.in_flight + 1_000
+    # With batching the first of these routers keeps to a partition for a batch: the sticky way.
+    routing = pulsar.PartitionsRoutingMode.RoundRobinDistribution
+    if spec.partitioning == "round-robin":
+        routing = pulsar.PartitionsRoutingMode.CustomPartition
+    return {
+        "send_timeout_millis": round(spec.delivery_timeout_s * 1000),
+        "max_pending_messages": room,
+        "max_pending_messages_across_partitions": room * max(1, spec.partitions),
+        "block_if_queue_full": False,
+        "batching_enabled": spec.batching,
+        "batching_max_messages": _MOST_IN_BATCH,
+        "batching_max_allowed_size_in_bytes": spec.batch_bytes,
+        # 0: a batch is what has come by the time that the client's own thread looks
+        "batching_max_publish_delay_ms": spec.batch_delay_ms,
+        "compression_type": _COMPRESSION[spec.compression],
+        "message_routing_mode": routing,
+    }
+
+
+def _consumer(spec: ClientSpec) -> dict[str, Any]:
     settings = take_settings(spec, _KNOWN)
-    client = _client(spec, settings)
-    topic = settings["topic_prefix"] + spec.topic
-    options: dict[str, Any] = {
+    return {
         "consumer_type": pulsar.ConsumerType.Failover,
-        "consumer_name": name,
         "initial_position": pulsar.InitialPosition.Earliest,
         "receiver_queue_size": int(settings["receiver_queue"]),
         "max_total_receiver_queue_size_across_partitions": int(settings["total_receiver_queue"]),
     }
-    return PulsarConsumer(client, _patiently(spec, client, lambda: client.subscribe(topic, subscription, **options)))
+
+
+def _client_options(spec: ClientSpec) -> dict[str, int]:
+    return {
+        "operation_timeout_seconds": max(1, min(_OPERATION_TIMEOUT_S, round(spec.connect_timeout_s))),
+        "io_threads": int(take_settings(spec, _KNOWN)["io_threads"]),
+    }
+
+
+def _topic(spec: ClientSpec) -> str:
+    return take_settings(spec, _KNOWN)["topic_prefix"] + spec.topic
 
 
 class PulsarProducer:
@@ -138,6 +161,7 @@ class PulsarConsumer:
         self._client = client
         self._consumer = consumer
         self._errors: Counter[str] = Counter()
+        self._received: Any = None  # and not acknowledged yet
         self._held = False
 
     def hold(self) -> None:
@@ -151,8 +175,8 @@ class PulsarConsumer:
             time.sleep(timeout_s)  # the client's own threads keep the connection
             return ()
         try:
-            message = self._consumer.receive(max(1, round(timeout_s * 1000)))
-            self._consumer.acknowledge(message)
+            self._acknowledge()
+            self._received = message = self._consumer.receive(max(1, round(timeout_s * 1000)))
         except pulsar.Timeout:
             return ()
         except pulsar.PulsarException as error:
@@ -160,6 +184,12 @@ class PulsarConsumer:
             time.sleep(_RETRY_S)
             return ()
         return ((max(0, message.message_id().partition()), message.data()),)
+
+    def _acknowledge(self) -> None:
+        """Before the next message and not with the last: that one is timed when the library hands it over."""
+        if self._received is not None:
+            message, self._received = self._received, None
+            self._consumer.acknowledge(message)
 
     def errors(self) -> Mapping[str, int]:
         return self._errors
@@ -179,17 +209,11 @@ class _RoundRobin:
         return self._next
 
 
-def _client(spec: ClientSpec, settings: Mapping[str, str]) -> pulsar.Client:
+def _client(spec: ClientSpec) -> pulsar.Client:
     # It prints what it likes to standard output, in a loop when a connection loops: errors only; the worker keeps their
     # beginning and drops the rest.
     logger = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
-    operation_timeout_s = max(1, min(_OPERATION_TIMEOUT_S, round(spec.connect_timeout_s)))
-    return pulsar.Client(
-        spec.service_url,
-        logger=logger,
-        operation_timeout_seconds=operation_timeout_s,
-        io_threads=int(settings["io_threads"]),
-    )
+    return pulsar.Client(spec.service_url, logger=logger, **_client_options(spec))
 
 
 def _patiently(spec: ClientSpec, client: pulsar.Client, connect: Callable[[], Any]) -> Any:

@@ -73,6 +73,26 @@ DIFFERENCES: tuple[Difference, ...] = (
         ("1", "2", "3", "4", "none"),
     ),
     Difference(
+        "what a producer has on its way",
+        "at most five unanswered requests to each broker, and librdkafka puts one partition's batch into each, where the Java client "
+        "puts those of all the broker's partitions: five batches for each broker at any time",
+        "systems without such a bound, the more the more partitions are written at once; with few it keeps batches full",
+        tuple(LEVELS),
+    ),
+    Difference(
+        "how much may be unacknowledged",
+        "a window of messages per producer, the same for every system, beside the five requests: a rate can't exceed "
+        "window x producers / latency",
+        "whichever system answers sooner, in a search for the highest rate",
+        tuple(LEVELS),
+    ),
+    Difference(
+        "when a message counts as received",
+        "when librdkafka hands it over; where many lie ready, up to 500 at once, with one time",
+        "itself a little where consumers lag behind: none of the 500 waits for those before it",
+        tuple(LEVELS),
+    ),
+    Difference(
         "what no acknowledgement means",
         "acks=0: the client says done when it has handed the message to its socket; no broker has answered",
         "itself: such latencies are the client's own, and are to be compared with nothing",
