@@ -64,7 +64,7 @@ class Workers:
         load = SYSTEMS[self.spec.system].load_spec(
             workload, endpoints, self.topics, seed=self.seed, limits=limits_for(workload), probe_topic=self.probe_topic
         )
-        observations: dict[str, Any] = {}
+        observations: dict[str, Any] = {"client": SYSTEMS[self.spec.system].client_configuration(load)}
 
         def discard(_step: LoadResult) -> None:
             on_all("clearing a step's records", self.hosts, clear_records)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
+from bench.clients.client import ClientModule
 from bench.load.driver import Limits, LoadSpec
+from bench.load.jobs import client_of
 from bench.native import kafka as native_kafka
 from bench.native import pulsar as native_pulsar
 from bench.native.tool import NativeTool
@@ -76,6 +80,11 @@ class System:
             probe_topic=probe_topic,
             limits=limits,
         )
+
+    def client_configuration(self, load: LoadSpec) -> Mapping[str, Mapping[str, str]]:
+        """All that a load's clients give their library, for the record; see ClientModule."""
+        client = cast(ClientModule, importlib.import_module(self.client_module))
+        return client.configuration(client_of(load, load.topics[0]))
 
 
 SYSTEMS: dict[str, System] = {

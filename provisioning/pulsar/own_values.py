@@ -68,6 +68,7 @@ OWN_VALUES: OwnValues = {
     },
     "zookeeper": {
         "admin.enableServer": OwnValue("true", "it would bind every address"),
+        "autopurge.purgeInterval": OwnValue("1", "old snapshots go with the wipe after the trial"),
         "4lw.commands.whitelist": OwnValue("*", "the commands that readiness and read-back need"),
         "metricsProvider.className": OwnValue(
             "org.apache.pulsar.metrics.prometheus.zookeeper.PrometheusMetricsProvider",

@@ -76,6 +76,18 @@ def test_the_progress_of_a_search_says_which_run_it_is() -> None:
     assert of_the_run == f"{begun}: 7 sent"
 
 
+def test_a_trial_records_what_its_clients_give_their_library() -> None:
+    """The level's acks, the workload's batches and the system's own choices, in the library's words."""
+    given: Any = Crew()
+    batched = dataclasses.replace(STEADY, batch_delay_ms=7, compression="lz4")
+    spec = dataclasses.replace(order_of(load_campaign(SMOKE))[0], system="kafka", workload=batched)
+    workers = Workers(spec, ("samebox",), "samebox-probe", 1, [], given)
+    result = workers.load(Endpoints("127.0.0.1:1", {"acks": "1"}), Hooks(), stored=lambda: 0)
+    client = result.observations["client"]
+    assert (client["producer"]["acks"], client["producer"]["linger.ms"]) == ("1", "7")
+    assert (client["producer"]["compression.type"], client["consumer"]["auto.offset.reset"]) == ("lz4", "earliest")
+
+
 def test_every_search_begins_elsewhere_and_the_same_trial_at_the_same_rate() -> None:
     """By seed and trial: the campaign's blocks and both places of one differ, what is done again doesn't."""
     names = [f"b{block:02d}-{position}-kafka-l2-most" for block in range(1, 51) for position in (1, 2)]
