@@ -9,6 +9,7 @@ from typing import Any
 
 from analysis.campaign import Campaign
 from analysis.certainty.correction import reach_of
+from analysis.certainty.dependence import dependence_of
 from analysis.certainty.interval import FEWEST_BLOCKS, TOO_FEW_BLOCKS
 from analysis.certainty.noise_band import why_no_band
 from analysis.certainty.verdict import SHOWN
@@ -192,7 +193,8 @@ def _certainty(comparisons: Sequence[Comparison]) -> str:
     else:
         called = sum(found.certainty.verdict == SHOWN for found in comparisons)
         said = f"{counted}, a difference shown in {called} of {len(comparisons)} comparisons. "
-        said += reach_of([found.blocks for found in comparisons]).sentence
+        said += f"{reach_of([found.blocks for found in comparisons]).sentence} "
+        said += dependence_of([found.certainty for found in comparisons], most.blocks).sentence
     return f"{said} {_noise_sentence(most)}"
 
 

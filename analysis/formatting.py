@@ -77,7 +77,7 @@ def bounded_number(found: Mapping[str, Any]) -> str:
 
 def interval(low: float, high: float | None, attained: float) -> str:
     """An interval of a ratio with the level that it attains."""
-    return f"{100 * attained:.1f} % interval {ratios(low, high)}"
+    return f"{100 * attained:.3g} % interval {ratios(low, high)}"
 
 
 def p_value(value: float | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from analysis.answer import Answer
 from analysis.campaign import AA, AB, NANOSECONDS, Campaign, Trial
 from analysis.certainty.correction import reach_of
+from analysis.certainty.dependence import dependence_of
 from analysis.certainty.interval import Interval
 from analysis.certainty.noise_band import NoiseBand, why_no_band
 from analysis.checks import Check, validity_of
@@ -58,6 +59,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "aa_outcomes": [asdict(outcome) for outcome in results.aa_outcomes],
         "comparisons": [_comparison(found) for found in results.comparisons],
         "can_show": can_show(results.comparisons),
+        "dependence": _dependence(results.comparisons),
         "excluded": [asdict(exclusion) for exclusion in results.excluded],
         "not_recorded": list(campaign.not_recorded),
         "cut_off": [asdict(attempt) for attempt in campaign.cut_off],
@@ -117,6 +119,13 @@ def can_show(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     return {**asdict(reach), "sentence": reach.sentence}
 
 
+def _dependence(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    found = dependence_of(
+        [each.certainty for each in comparisons], max((each.blocks for each in comparisons), default=0)
+    )
+    return {**asdict(found), "sentence": found.sentence}
+
+
 def _comparison(found: Comparison) -> dict[str, Any]:
     certainty = found.certainty
     return {
@@ -131,6 +140,8 @@ def _comparison(found: Comparison) -> dict[str, Any]:
         "blocks": [_block(entry) for entry in found.ratios],
         "aa_blocks": [_block(entry) for entry in found.aa_ratios],
         "interval": _interval(certainty.interval),
+        "if_independent": _interval(certainty.if_independent),
+        "serial": {**asdict(certainty.serial), "allowed": certainty.allowed} if certainty.serial else None,
         "bootstrap": _interval(certainty.bootstrap),
         "band": _interval(certainty.band),
         "no_band": None if certainty.band else why_no_band(len(found.aa_ratios), found.blocks),

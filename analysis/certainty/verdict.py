@@ -1,5 +1,8 @@
 """How certain each comparison of one report is: interval, p-value, correction over all of them, noise band, and a verdict in words.
 
+Interval and p-value allow for blocks that follow one another as far as these blocks can't exclude it (`serial`): the interval holds
+the exact one and that of the drift, the p-value is the larger of both.
+
 A difference is shown when all of these hold; otherwise the values stand, and no difference is shown:
 1. there are at least 6 blocks
 2. the p-value, corrected over all comparisons of the report, is at most 5 %
@@ -14,8 +17,9 @@ from dataclasses import dataclass
 from analysis.bounded import Bounded, exactly
 from analysis.certainty.bootstrap import bootstrap_interval
 from analysis.certainty.correction import FALSE_SHARE, corrected
-from analysis.certainty.interval import TOO_FEW_BLOCKS, Interval, exact_interval, p_value
+from analysis.certainty.interval import CONFIDENCE, TOO_FEW_BLOCKS, Interval, exact_interval, p_value
 from analysis.certainty.noise_band import NoiseBand, noise_band
+from analysis.certainty.serial import SerialCorrelation, allowed, allowing_interval, allowing_p, serial_correlation
 from analysis.formatting import ratios
 
 TOO_FEW, SHOWN, NOT_SHOWN = "too few blocks", "difference shown", "no difference shown"
@@ -23,7 +27,10 @@ TOO_FEW, SHOWN, NOT_SHOWN = "too few blocks", "difference shown", "no difference
 
 @dataclass(frozen=True)
 class Ratios:
-    """Of one metric of two contestants: a ratio per A/B block, and of each A/A block of either one the ratio of its two runs."""
+    """Of one metric of two contestants: a ratio per A/B block, and of each A/A block of either one the ratio of its two runs.
+
+    `blocks` are in the order in which they ran.
+    """
 
     blocks: Sequence[Bounded]
     aa_blocks: Sequence[Bounded] = ()
@@ -51,7 +58,8 @@ class Certainty:
     """`interval`, `p` and `corrected_p` are None with fewer than 6 blocks; `band` is None without enough A/A blocks; `bootstrap` is
     None at those numbers of blocks at which it isn't good enough.
 
-    `verdict`: TOO_FEW, SHOWN or NOT_SHOWN; `why`: what made it so, a clause without a full stop.
+    `verdict`: TOO_FEW, SHOWN or NOT_SHOWN; `why`: what made it so, a clause without a full stop. `serial`: how far blocks follow one
+    another; `allowed`: the correlation that `interval` and `p` allow for; `if_independent`: the exact interval, which holds without.
     """
 
     interval: Interval | None
@@ -61,17 +69,33 @@ class Certainty:
     p: float | None
     corrected_p: float | None
     bootstrap: Interval | None = None
+    if_independent: Interval | None = None
+    serial: SerialCorrelation | None = None
+    allowed: float | None = None
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """A comparison of at least 6 blocks, before the correction."""
+
+    exact: Interval
+    serial: SerialCorrelation
+    allowed: float
+    interval: Interval
+    p: float
 
 
 def certainties(found: Sequence[Ratios]) -> list[Certainty]:
     """One for each, in their order. What has too few blocks isn't tested, and doesn't count in the correction."""
-    intervals = [exact_interval(*each.ends) for each in found]
-    tested = [p_value(*each.ends) for each, interval in zip(found, intervals, strict=True) if interval]
-    after = iter([float(p) for p in corrected(tested)] if tested else [])
-    raw = iter(tested)
+    serials = [serial_correlation(*each.ends) for each in found]
+    known = [each for each in serials if each]
+    rhos = iter(allowed([each.estimate for each in known], [each.at_most for each in known]).tolist() if known else [])
+    tested = [_tested(each, one, next(rhos)) if one else None for each, one in zip(found, serials, strict=True)]
+    raw = [each.p for each in tested if each]
+    after = iter([float(p) for p in corrected(raw)] if raw else [])
     return [
-        _judged(each, interval, next(raw), next(after)) if interval else _too_few(each)
-        for each, interval in zip(found, intervals, strict=True)
+        _judged(each, alone, next(after)) if alone else _too_few(each)
+        for each, alone in zip(found, tested, strict=True)
     ]
 
 
@@ -80,22 +104,38 @@ def is_shown(interval: Interval, corrected_p: float, band: NoiseBand | None) -> 
     return corrected_p <= FALSE_SHARE and not (band is not None and band.touches(interval))
 
 
+def _tested(ratios: Ratios, serial: SerialCorrelation, rho: float) -> _Tested:
+    lows, highs = ratios.ends
+    exact, (low, high) = exact_interval(lows, highs), allowing_interval(lows, highs, rho)
+    assert exact is not None, "there is a serial correlation from as many blocks on"
+    interval = Interval(min(exact.low, low), max(exact.high, high), CONFIDENCE)
+    return _Tested(exact, serial, rho, interval, max(p_value(lows, highs), allowing_p(lows, highs, rho)))
+
+
 def _too_few(found: Ratios) -> Certainty:
     return Certainty(None, found.band, TOO_FEW, TOO_FEW_BLOCKS, None, None)
 
 
-def _judged(found: Ratios, interval: Interval, p: float, corrected_p: float) -> Certainty:
-    band = found.band
-    verdict = SHOWN if is_shown(interval, corrected_p, band) else NOT_SHOWN
-    if interval.includes_one:
-        why = "the interval includes 1"
-    elif corrected_p > FALSE_SHARE:
-        why = f"not after the correction for many metrics (p = {corrected_p:.2g})"
-    elif band is None:
-        why = "the interval excludes 1"
-    else:
-        where = "reaches into" if verdict == NOT_SHOWN else "is outside"
-        why = f"the interval {where} the noise band, {ratios(band.low, band.high)}"
+def _judged(found: Ratios, alone: _Tested, corrected_p: float) -> Certainty:
+    verdict = SHOWN if is_shown(alone.interval, corrected_p, found.band) else NOT_SHOWN
     exact = [each.low for each in found.blocks if each.is_exact]
-    bootstrap = bootstrap_interval(exact) if len(exact) == len(found.blocks) else None
-    return Certainty(interval, band, verdict, why, p, corrected_p, bootstrap)
+    return Certainty(
+        *(alone.interval, found.band, verdict, _why(alone, verdict, corrected_p, found.band), alone.p, corrected_p),
+        bootstrap=bootstrap_interval(exact) if len(exact) == len(found.blocks) else None,
+        if_independent=alone.exact,
+        serial=alone.serial,
+        allowed=alone.allowed,
+    )
+
+
+def _why(alone: _Tested, verdict: str, corrected_p: float, band: NoiseBand | None) -> str:
+    if alone.exact.includes_one:
+        return "the interval includes 1"
+    if alone.interval.includes_one:
+        return f"the interval includes 1, as these blocks may follow one another (a correlation of {alone.allowed:.2f} isn't excluded)"
+    if corrected_p > FALSE_SHARE:
+        return f"not after the correction for many metrics (p = {corrected_p:.2g})"
+    if band is None:
+        return "the interval excludes 1"
+    where = "reaches into" if verdict == NOT_SHOWN else "is outside"
+    return f"the interval {where} the noise band, {ratios(band.low, band.high)}"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+
+import pytest
 
 from analysis.bounded import Bounded, exactly
 from analysis.campaign import Trial
@@ -17,6 +20,7 @@ from analysis.metrics import Measurement
 from tests.analysis.synthetic_results import Plan, Shape, trial_document
 
 P99 = "response_latency_p99"
+APART = (14.0, 10.0, 15.0, 11.0, 14.0, 10.0)  # up and down: no drift
 
 
 def _evidence(block: int, position: int, system: str, durability: str = "1", kind: str = "A/B") -> Evidence:
@@ -28,7 +32,7 @@ def _evidence(block: int, position: int, system: str, durability: str = "1", kin
 
 def _with_aa_blocks(blocks: int, scatter: float) -> tuple[list[Evidence], list[Check], list[Measurement]]:
     """As `_campaign`, with as many A/A blocks of "a" and "b" in turn: second runs take `scatter` times as long, or as short."""
-    trials, checks, measured = _campaign(blocks)
+    trials, checks, measured = _campaign(blocks, APART)
     for block in range(blocks + 1, 2 * blocks + 1):
         system = "ab"[block % 2]
         for place, value in ((1, 10.0), (2, 10.0 * (scatter if block % 3 else 1 / scatter))):
@@ -39,12 +43,14 @@ def _with_aa_blocks(blocks: int, scatter: float) -> tuple[list[Evidence], list[C
     return trials, checks, measured
 
 
-def _campaign(blocks: int) -> tuple[list[Evidence], list[Check], list[Measurement]]:
+def _campaign(
+    blocks: int, ratios: Sequence[float] = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
+) -> tuple[list[Evidence], list[Check], list[Measurement]]:
     trials = [
         _evidence(block, place, system) for block in range(1, blocks + 1) for place, system in ((1, "a"), (2, "b"))
     ]
     checks = [Check(evidence.trial.name, "steal", "validity", "valid", "Fine.") for evidence in trials]
-    values = [(e.trial.name, 10.0 * e.trial.block if e.trial.system == "a" else 5.0) for e in trials]
+    values = [(e.trial.name, 5.0 * ratios[e.trial.block - 1] if e.trial.system == "a" else 5.0) for e in trials]
     return trials, checks, [Measurement(name, P99, "ms", value, 1000) for name, value in values]
 
 
@@ -58,10 +64,10 @@ def test_one_ratio_per_block_and_their_median() -> None:
 
 
 def test_six_blocks_have_an_interval() -> None:
-    """Ratios 2, 4, ... 12: from the smallest to the largest with 96.9 %."""
-    (found,) = compare(*_campaign(6))
-    assert (found.blocks, found.median, found.typical) == (6, exactly(7.0), None)
-    assert found.certainty.interval == Interval(2.0, 12.0, 0.96875)
+    """Ratios 14, 10, ... 15: from the smallest to the largest with 96.9 % if blocks are independent."""
+    (found,) = compare(*_campaign(6, APART))
+    assert (found.blocks, found.median, found.typical) == (6, exactly(12.5), None)
+    assert found.certainty.if_independent == Interval(10.0, 15.0, 0.96875)
     assert (found.certainty.verdict, found.certainty.p, found.certainty.band) == (SHOWN, 0.03125, None)
 
 
@@ -74,7 +80,9 @@ def test_what_was_never_answered_wins_no_comparison() -> None:
     ]
     (found,) = compare(trials, checks, silent)
     assert found.median == Bounded(None, 10.0, math.inf)
-    assert found.certainty.interval == Interval(10.0, math.inf, 0.96875)
+    assert found.certainty.if_independent == Interval(10.0, math.inf, 0.96875)
+    assert found.certainty.interval is not None
+    assert [found.certainty.interval.low, found.certainty.interval.high] == pytest.approx([10.0, math.inf])
     assert (found.certainty.verdict, found.typical) == (SHOWN, None)
 
 
@@ -92,12 +100,12 @@ def test_a_known_minority_of_bounds_leaves_the_median() -> None:
     silent = [replace(m, value=None, bounds=(1000.0, math.inf)) if m.trial == "b06-1-a" else m for m in measured]
     (found,) = compare(trials, checks, silent)
     assert found.median == exactly(7.0)
-    assert found.certainty.interval == Interval(2.0, math.inf, 0.96875)
+    assert found.certainty.if_independent == Interval(2.0, math.inf, 0.96875)
 
 
 def test_aa_blocks_are_in_the_band_and_in_nothing_else() -> None:
     """The ratios of two systems are the same with and without them; both systems' A/A blocks make the band."""
-    (alone,), (found,) = compare(*_campaign(6)), compare(*_with_aa_blocks(6, scatter=1.25))
+    (alone,), (found,) = compare(*_campaign(6, APART)), compare(*_with_aa_blocks(6, scatter=1.25))
     assert (found.first, found.second, found.ratios) == (alone.first, alone.second, alone.ratios)
     assert [entry.block for entry in found.aa_ratios] == [7, 8, 9, 10, 11, 12]
     assert [entry.ratio.value for entry in found.aa_ratios] == [0.8, 0.8, 1.25, 0.8, 0.8, 1.25]
@@ -107,8 +115,8 @@ def test_aa_blocks_are_in_the_band_and_in_nothing_else() -> None:
 
 
 def test_a_difference_that_reaches_into_the_band_is_none() -> None:
-    """Every A/B ratio is 2 or more; but runs of one system differ by three times."""
-    (found,) = compare(*_with_aa_blocks(6, scatter=3.0))
+    """Every A/B ratio is 10 or more; but runs of one system differ by twenty times."""
+    (found,) = compare(*_with_aa_blocks(6, scatter=20.0))
     assert found.certainty.verdict == NOT_SHOWN
 
 

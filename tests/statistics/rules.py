@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t
 
 from analysis.certainty.bootstrap import RESAMPLES, SEED
 from analysis.certainty.correction import FALSE_SHARE, corrected
 from analysis.certainty.interval import CONFIDENCE, exact_interval, p_value
+from analysis.certainty.serial import allowed, estimates, lag1, student_of
 from tests.statistics.worlds import Floats
 
 Flags = NDArray[np.bool_]
+RHOS = np.linspace(0.0, 0.95, 381)
 
 
 def intervals(ratios: Floats) -> tuple[Floats, Floats]:
@@ -56,12 +59,42 @@ def p_values(ratios: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
+class Printed:
+    """What a report prints of campaigns: both ends of the interval and the p-value, and what is allowed for in them."""
+
+    low: Floats
+    high: Floats
+    p: Floats
+    allowed: Floats
+
+
+def printed(ratios: Floats) -> Printed:
+    """Along axis 1 (blocks)."""
+    blocks, logs = ratios.shape[1], np.log(ratios)
+    rho = allowed(*estimates(lag1(np.moveaxis(logs, 1, -1)), blocks))
+    students = [student_of(blocks, float(each)) for each in RHOS]
+    stretch, freedom = (
+        np.interp(rho, RHOS, [getattr(each, name) for each in students]) for name in ("stretch", "freedom")
+    )
+    mean, error = logs.mean(axis=1), stretch * logs.std(axis=1, ddof=1) / np.sqrt(blocks)
+    reach = error * t.ppf((1 + CONFIDENCE) / 2, freedom)
+    low, high = intervals(ratios)
+    p = np.maximum(p_values(ratios), 2 * t.sf(np.abs(mean) / error, freedom))
+    return Printed(np.minimum(low, np.exp(mean - reach)), np.maximum(high, np.exp(mean + reach)), p, rho)
+
+
+@dataclass(frozen=True)
 class Called:
-    """Which metrics of which campaigns are called different: (campaigns, metrics). `median_leaves`: the median is outside the band."""
+    """Which metrics of which campaigns are called different: (campaigns, metrics).
+
+    `as_if_independent`: by the exact interval and the sign test, corrected and outside the band. `median_leaves`: the median is outside
+    the band, whatever the interval is.
+    """
 
     by_correction: Flags
     by_band: Flags
     median_leaves: Flags
+    as_if_independent: Flags
 
     @property
     def shown(self) -> Flags:
@@ -69,15 +102,23 @@ class Called:
         return self.by_correction & self.by_band
 
 
-def called(ratios: Floats, aa_ratios: Floats) -> Called:
-    """Of (campaigns, blocks, metrics) each."""
-    low, high = intervals(ratios)
-    aa_low, aa_high = intervals(aa_ratios)
-    widest, median = np.maximum(aa_high, 1 / aa_low), np.median(ratios, axis=1)
+def called(ratios: Floats, aa_ratios: Floats | None = None) -> Called:
+    """Of (campaigns, blocks, metrics) each; without A/A blocks there is no band, which all are outside of."""
+    found, (low, high), median = printed(ratios), intervals(ratios), np.median(ratios, axis=1)
+    widest: Floats | float = 0.0
+    if aa_ratios is not None:
+        aa_low, aa_high = intervals(aa_ratios)
+        widest = np.maximum(aa_high, 1 / aa_low)
+
+    def leaves(lower: Floats, upper: Floats) -> Flags:
+        return (lower > widest) | (upper * widest < 1)
+
+    by_sign_test = corrected(p_values(ratios)) <= FALSE_SHARE
     return Called(
-        by_correction=corrected(p_values(ratios)) <= FALSE_SHARE,
-        by_band=(low > widest) | (high < 1 / widest),
-        median_leaves=(median > widest) | (median < 1 / widest),
+        by_correction=corrected(found.p) <= FALSE_SHARE,
+        by_band=leaves(found.low, found.high),
+        median_leaves=leaves(median, median),
+        as_if_independent=by_sign_test & leaves(low, high),
     )
 
 

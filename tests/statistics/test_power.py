@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis.certainty.correction import FALSE_SHARE
-from tests.statistics.rules import intervals, p_values
+from tests.statistics.rules import intervals, p_values, printed
 from tests.statistics.tables import show
 from tests.statistics.worlds import Floats
 
@@ -52,8 +52,8 @@ def _smallest(size: Any, scatter: float, blocks: int, metrics: int, with_aa: boo
     band: Floats | float = np.maximum(aa_high, 1 / aa_low) if with_aa else 0.0
 
     def share(ratio: float) -> float:
-        shown = p_values(ab * ratio) * metrics <= FALSE_SHARE
-        return float(np.mean(shown & (intervals(ab * ratio)[0] > band)))
+        found = printed(ab * ratio)
+        return float(np.mean((found.p * metrics <= FALSE_SHARE) & (found.low > band)))
 
     at = bisect_left(RATIOS, True, key=lambda ratio: share(ratio) >= SEEN_IN)
     return RATIOS[at] if at < len(RATIOS) else None
