@@ -110,6 +110,7 @@ class AroundLoad:
         self._daemons = self._deployment.daemons()
         self._log.observations["boot_ids"] = {"before": facts.boot_ids(self._hosts)}
         effective = self._deployment.effective_settings()
+        self._log.observations["leaders"] = or_none(self._deployment.leaders)
         self._log.settings = {
             "intended": self._intended,
             "effective": effective,

@@ -15,6 +15,7 @@ from typing import Any
 
 from bench.campaign import Campaign, TrialSpec, empty_cells
 from bench.choice import WHOLE, Choice
+from bench.host_order import host_orders
 from bench.profile import Check
 from bench.results import MANIFEST_SCHEMA
 from provisioning.inventory import Inventory
@@ -76,6 +77,7 @@ def manifest_of(
         "definition": dataclasses.asdict(campaign),
         "order": [trial.to_json() for trial in trials],
         "order_kind": campaign.order,
+        "host_orders": {str(block): list(names) for block, names in host_orders(campaign, inventory).items()},
         "testbed": testbed,
         "operator": {"python": platform.python_version(), "kernel": platform.release()},
         "facts": dict(facts),

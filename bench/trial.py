@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from bench.around_load import AroundLoad, or_none
 from bench.campaign import Campaign, TrialSpec
 from bench.estimate import load_s
 from bench.generator import Generator, clear_records, generator_of
+from bench.host_order import host_orders
 from bench.host_watch import HostWatch
 from bench.load.collect import Collector, Fetch
 from bench.load.driver import LoadResult
@@ -53,6 +54,10 @@ class Bench:
     collector: Collector = dataclasses.field(default_factory=Fetch)
     drop_caches: DropCaches = drop_page_caches
 
+    def in_order(self, names: Sequence[str]) -> Bench:
+        """The same hosts in another order."""
+        return dataclasses.replace(self, hosts=tuple(sorted(self.hosts, key=lambda host: names.index(host.name))))
+
     def with_role(self, role: str) -> tuple[Host, ...]:
         """The connected hosts of one role."""
         return tuple(host for host in self.hosts if host.record.role == role)
@@ -91,6 +96,7 @@ def run_trial(
     A step that fails ends the trial with its reason; the system is stopped and everything there is gets collected all the same.
     """
     log = TrialLog(spec, reporter, attempt.step)
+    bench = bench.in_order(host_orders(campaign, bench.inventory)[spec.block])
     system = SYSTEMS[spec.system]
     deployment = system.deployment(bench.hosts, bench.store)
     telemetry = Telemetry(bench.hosts, bench.boot_ids)
@@ -243,6 +249,7 @@ def _document(
         "generator": spec.generator,
         "ended": "completed" if log.abort is None else "aborted",
         "abort": log.abort,
+        "host_order": [host.name for host in bench.hosts],
         "hosts": [
             {
                 "name": host.name,

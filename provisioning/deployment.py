@@ -155,6 +155,9 @@ class Deployment(Protocol):
     def messages_stored(self) -> int:
         """The system's own count of messages accepted in the plan's topic, over all partitions; not from our clients."""
 
+    def leaders(self) -> Mapping[str, int]:
+        """Broker host -> how many partitions of the plan's topics clients find there, as it was when they were complete."""
+
     def under_replicated(self) -> Sequence[str]:
         """Partitions (or ledgers) lacking replicas now, by name; empty = all in sync."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -174,6 +175,11 @@ class KafkaDeployment:
         if len(offsets) != expected:
             raise DeploymentError(f"kafka: end offsets of {len(offsets)} of {expected} partitions: {output[-400:]}")
         return sum(offsets.values())
+
+    def leaders(self) -> Mapping[str, int]:
+        names = [topic.name for topic in self._planned().topics]
+        led = Counter(each.leader for each in printed.partitions(self._described) if each.topic in names)
+        return {node.host.name: led[str(node.node_id)] for node in self._nodes if node.daemon == "broker"}
 
     def under_replicated(self) -> Sequence[str]:
         output = self._tool("TopicCommand", "--describe", "--under-replicated-partitions")

@@ -179,5 +179,5 @@ def with_class_data(all_nodes: Sequence[Node]) -> list[tuple[Host, str]]:
 
 
 def asked(all_nodes: Sequence[Node]) -> Node:
-    """The broker on whose host the tools run that ask any of them."""
-    return next(node for node in all_nodes if node.daemon == "broker")
+    """The broker on whose host the tools run that ask any of them: the same in whatever order the hosts are given."""
+    return min((node for node in all_nodes if node.daemon == "broker"), key=lambda node: node.host.name)

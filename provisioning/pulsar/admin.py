@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import urlsplit
 
 from provisioning.deployment import PARTITION_LIMIT_S, TOPIC_LIMIT_S, Topic
 from provisioning.errors import DeploymentError
@@ -93,6 +94,17 @@ class Admin:
                     f"pulsar: partition {at} of {topic.name} answers {answer.status} to {_LEDGERS}: {answer.body[:300]}"
                 )
         return [answer.body for answer in answers]
+
+    def owners(self, topics: Sequence[Topic]) -> list[str]:
+        """The address of the broker that serves each partition. Raises DeploymentError if one isn't told."""
+        first = self._layout.brokers[0].address
+        base = f"http://{first}:{WEB_PORT}/lookup/v2/topic/persistent/{NAMESPACE}"
+        names = [f"{topic.name}-partition-{at}" for topic in topics for at in range(topic.partitions)]
+        answers = http(self._host, [HttpRequest("GET", f"{base}/{name}") for name in names], parallel=PARALLEL)
+        for name, answer in zip(names, answers, strict=True):
+            if answer.status != 200:
+                raise DeploymentError(f"pulsar: looking up {name} answers {answer.status}: {answer.body[:300]}")
+        return [urlsplit(json.loads(answer.body)["brokerUrl"]).hostname or "" for answer in answers]
 
     def writable_bookies(self) -> set[str]:
         """The bookies that take writes, as the first one that answers sees it. Raises DeploymentError if none does."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -94,7 +94,7 @@ class PulsarDeployment:
 
     def class_data_there(self) -> bool:
         kinds = [(each.host, each.daemon) for each in self._layout.processes]
-        return class_data.there([*kinds, (self._layout.zookeepers[0].host, places.SETUP)], self._software)
+        return class_data.there([*kinds, (self._layout.setup_host, places.SETUP)], self._software)
 
     def keep_class_data(self) -> None:
         class_data.keep(self._layout.hosts, self._software)
@@ -150,6 +150,10 @@ class PulsarDeployment:
     def messages_stored(self) -> int:
         # Messages, not entries: an entry is a batch. The counter is the owning broker's; nothing is unloaded during a trial.
         return sum(self._admin.messages_in(topic) for topic in self._planned().topics)
+
+    def leaders(self) -> Mapping[str, int]:
+        addresses = self._admin.owners(self._planned().topics)
+        return {process.host.name: addresses.count(process.address) for process in self._layout.brokers}
 
     def under_replicated(self) -> Sequence[str]:
         # With an ensemble of all bookies, one that takes no writes leaves every ledger a copy short.
@@ -213,7 +217,7 @@ class PulsarDeployment:
 
     def _initialise_metadata(self) -> None:
         """Once per wipe: the marker lies with ZooKeeper's data and is wiped with them."""
-        host = self._layout.zookeepers[0].host
+        host = self._layout.setup_host
         zookeepers, broker = f"zk:{self._layout.zookeeper_addresses}", self._layout.brokers[0].address
         argv = places.setup_argv(
             host,

@@ -88,6 +88,11 @@ class Layout:
     def service_url(self) -> str:
         return "pulsar://" + ",".join(f"{process.address}:{SERVICE_PORT}" for process in self.brokers)
 
+    @property
+    def setup_host(self) -> Host:
+        """Where the first metadata are written from: the same in whatever order the hosts are given."""
+        return min((process.host for process in self.zookeepers), key=lambda host: host.name)
+
     def on(self, host: Host) -> tuple[Process, ...]:
         """The processes of one host."""
         return tuple(process for process in self.processes if process.host.name == host.name)

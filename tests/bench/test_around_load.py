@@ -44,6 +44,9 @@ class Played:
             raise self._fails
         return {"broker/broker-1": {"key": "2"}}
 
+    def leaders(self) -> dict[str, int]:
+        return {"broker-1": 6}
+
     def endpoints(self) -> Endpoints:
         return Endpoints("127.0.0.1:1", {"acks": "all"})
 

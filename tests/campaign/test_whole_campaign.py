@@ -43,6 +43,19 @@ def test_both_systems_ran_on_the_same_hosts(trials: dict[str, dict[str, Any]]) -
     assert hosts[0] == hosts[1]
 
 
+def test_both_systems_had_the_hosts_in_the_order_drawn(home: Path, trials: dict[str, dict[str, Any]]) -> None:
+    """That of the manifest, which node numbers follow; and where their partitions landed is recorded."""
+    drawn = json.loads((home / "results" / "smoke" / "manifest.json").read_text())["host_orders"]["1"]
+    assert [trial["host_order"] for trial in trials.values()] == [drawn, drawn]
+    brokers = [name for name in drawn if name.startswith("broker")]
+    settings = trials["b01-2-kafka-l2-steady"]["settings"]["effective"]
+    assert [settings[f"broker/{name}"]["node.id"] for name in brokers] == ["1", "2", "3"]
+    for trial in trials.values():
+        leaders = trial["observations"]["leaders"]
+        assert sorted(leaders) == sorted(brokers)
+        assert sum(leaders.values()) == trial["workload"]["partitions"]
+
+
 def test_every_message_is_a_row(home: Path, trials: dict[str, dict[str, Any]]) -> None:
     """The schedule is recorded whole, and what was acknowledged is what the brokers counted and the consumers received."""
     for name, trial in trials.items():

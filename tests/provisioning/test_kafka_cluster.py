@@ -92,6 +92,13 @@ def test_the_brokers_own_count_of_messages(cluster: Cluster) -> None:
     assert cluster.deployment.under_replicated() == []
 
 
+def test_where_leaders_landed_is_told(cluster: Cluster) -> None:
+    """Every partition of the trial's topic is at one of the brokers; the probe topic's and Kafka's own are in no count."""
+    leaders = cluster.deployment.leaders()
+    assert set(leaders) == {host.name for host in cluster.brokers}
+    assert sum(leaders.values()) == 6
+
+
 def test_a_second_start_is_refused(cluster: Cluster) -> None:
     """What runs is never started over."""
     with pytest.raises(Exception, match="already running: broker") as refusal:

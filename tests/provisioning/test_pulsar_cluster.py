@@ -93,6 +93,13 @@ def test_the_brokers_own_count_of_messages(cluster: Cluster) -> None:
     assert cluster.deployment.under_replicated() == []
 
 
+def test_where_partitions_landed_is_told(cluster: Cluster) -> None:
+    """Every partition of the trial's topic is at one of the brokers; the probe topic's is in no count."""
+    leaders = cluster.deployment.leaders()
+    assert set(leaders) == {host.name for host in cluster.brokers}
+    assert sum(leaders.values()) == 6
+
+
 def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster, tmp_path: Path) -> None:
     """A dead bookie is seen as lost replicas; then every process is gone, and logs and configuration are fetched."""
     before = cluster.deployment.daemons()
