@@ -144,7 +144,8 @@ class Campaign:
     """Everything in a results folder but the rows. `not_recorded`: planned trials that have no trial.json. `cut_off`: attempts at
     trials. All in the planned order, which is the order they ran in.
 
-    `durability_proof`: what proofs say of the systems' levels, an entry each; empty where there were none.
+    `durability_proof`: what proofs say of the systems' levels, an entry each; empty where there were none. `probes`: what was
+    measured of the disks in the middle of the campaign, the first one first.
     """
 
     results: str
@@ -154,10 +155,15 @@ class Campaign:
     not_recorded: tuple[str, ...]
     durability_proof: tuple[Mapping[str, Any], ...] = ()
     cut_off: tuple[CutOff, ...] = ()
+    probes: tuple[Mapping[str, Any], ...] = ()
 
     def block(self, number: int) -> tuple[Trial, ...]:
         """The trials of one block, in the order they ran."""
         return tuple(trial for trial in self.trials if trial.block == number)
+
+    def beside(self, trial: str) -> tuple[Mapping[str, Any], ...]:
+        """The probes of disks next to a trial: the last one before it and the first one after it, if they were taken."""
+        return tuple(probe for probe in self.probes if trial in (*probe["before"], *probe["after"]))
 
 
 def read_campaign(storage: Storage, results: str) -> Campaign:
@@ -167,6 +173,8 @@ def read_campaign(storage: Storage, results: str) -> Campaign:
     folders = [entry.name for entry in storage.entries(f"{results}/trials") if entry.is_folder]
     whole = {name for name in folders if storage.exists(f"{results}/trials/{name}/trial.json")}
     vetted = [entry.name for entry in storage.entries(f"{results}/vetting") if entry.name.endswith(".json")]
+    again = f"{results}/vetting/again"
+    probed = [entry.name for entry in storage.entries(again) if entry.name.endswith(".json")]
     proof = f"{results}/durability_proof.json"
     planned = [str(entry["trial"]) for entry in manifest["order"]]
     trials = tuple(
@@ -182,6 +190,7 @@ def read_campaign(storage: Storage, results: str) -> Campaign:
         vetting={name.removesuffix(".json"): _known(storage, f"{results}/vetting/{name}") for name in vetted},
         not_recorded=not_recorded,
         durability_proof=tuple(_known(storage, proof)["cells"]) if storage.exists(proof) else (),
+        probes=tuple(_known(storage, f"{again}/{name}") for name in probed),
         cut_off=tuple(
             _cut_off(name, attempt, repeated=name in whole) for name in planned for attempt in attempts[name]
         ),

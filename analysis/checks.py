@@ -12,6 +12,7 @@ from typing import Any
 from analysis import outcome_rules, validity_rules
 from analysis.evidence import Evidence
 from analysis.finding import Finding, Missing
+from analysis.steady_disks import steady_disks
 
 Rule = Callable[[Evidence, Mapping[str, Any]], Finding]
 
@@ -25,6 +26,7 @@ RULES: Mapping[str, Rule] = {
     "client-cpu": validity_rules.client_cpu,
     "hosts-kept": validity_rules.hosts_kept,
     "same-boot": validity_rules.same_boot,
+    "steady-disks": steady_disks,
     "rows-complete": validity_rules.rows_complete,
     "independent-count": validity_rules.independent_count,
     "offered-rate": outcome_rules.offered_rate,

@@ -67,6 +67,7 @@ class Evidence:
     machines: tuple[MachineUse, ...]
     daemons: tuple[DaemonUse, ...]
     catch_ups: tuple[CatchUp, ...] = ()
+    probes: tuple[Mapping[str, Any], ...] = ()  # of disks, next to the trial: the last before it and the first after it
 
     def percentile(self, metric: str, quantile_ppm: int) -> Percentile | None:
         """A percentile of a metric that belongs to no subscription, if it was computed."""

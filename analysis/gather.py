@@ -57,6 +57,7 @@ def _evidence(
                 [row for row in seconds if row["event"] == RECEIVED],
             )
         ),
+        probes=campaign.beside(trial.name),
     )
 
 

@@ -23,6 +23,7 @@ from analysis.outputs import OWN
 from analysis.percentiles import TABLE_QUANTILES, quantile_name
 from analysis.promise import promise
 from analysis.schema import SCHEMA_VERSION
+from analysis.steady_disks import probe_rows
 
 _MANIFEST_SHOWN = (
     *("campaign", "question", "seed", "created_ns", "samebox_version", "git", "lock_sha256", "campaign_file"),
@@ -70,6 +71,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "checks": checks_document(results.checks),
         "claims": [],  # judged by this very document, by whoever has it
         "vetting": {host: _verdicts(document) for host, document in campaign.vetting.items()},
+        "vetting_again": probe_rows(campaign.probes),
         "summary": summary_rows(results),
     }
 

@@ -76,6 +76,7 @@ class Campaign:
     value; `settings` single settings, system -> component -> key -> value. `scales`: how to shrink it, by name. `differs`: what
     is done in another way than published in all its experiments. `sources`: the files beside it that it was made from, name ->
     SHA-256. `cross_check`: whether each trial is run once more by the system's own load tools, as far as they can.
+    `revet_every_h`: how often disks are probed again in a campaign that takes at least so long (`bench.probe_times`).
     """
 
     schema: int
@@ -96,6 +97,7 @@ class Campaign:
     sources: Mapping[SourceName, str] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
     cross_check: bool = False
+    revet_every_h: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 4.0
 
     @property
     def questions(self) -> tuple[Experiment, ...]:

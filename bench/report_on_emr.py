@@ -57,6 +57,7 @@ def report_job(results: Results, checkout: Path, package: Path) -> ReportJob:
     trials = [results.trial_dir(trial) for trial in results.finished()]
     documents = [results.manifest_file, results.campaign_file, *results.root.glob("omb-*.yaml")]
     documents += results.root.glob("vetting/*.json")
+    documents += results.root.glob("vetting/again/*.json")
     documents += [file for file in (results.durability_proof_file,) if file.exists()]
     documents += [trial / "trial.json" for trial in trials]
     documents += results.root.glob("trials/.attempts-*.json")

@@ -71,6 +71,14 @@ class Results:
         """Notes the attempts at a trial that isn't finished."""
         write_json(self.attempts_file(trial), {"schema": ATTEMPTS_SCHEMA, "attempts": list(attempts)})
 
+    def probe_file(self, name: str) -> Path:
+        """What a probe in the middle of the campaign has found."""
+        return self.root / "vetting" / "again" / f"{name}.json"
+
+    def probed(self) -> tuple[str, ...]:
+        """The probes in the middle of the campaign that were taken, by name."""
+        return tuple(sorted(file.stem for file in self.root.glob("vetting/again/[!.]*.json")))
+
     def finished(self) -> tuple[str, ...]:
         """The trials that are whole, by name."""
         return tuple(sorted(file.parent.name for file in self.root.glob("trials/[!.]*/trial.json")))

@@ -17,6 +17,7 @@ from bench.cross_check import cross_check_document, with_native_trials
 from bench.load.collect import Collector, Fetch, Upload
 from bench.load.floor import measure_floor
 from bench.manifest import Origin, manifest_of, origin_of
+from bench.probe_times import PlannedProbe, agenda
 from bench.profile import Check, Profile, checks_for, load_profile
 from bench.progress import Reporter, Step
 from bench.proof.basis import basis_of
@@ -24,6 +25,7 @@ from bench.proof.document import proof_for
 from bench.rehearsal import rehearse, rehearsed
 from bench.rehearsal import step_of as rehearsal_step
 from bench.results import Results
+from bench.revetting import Revetting
 from bench.space import check_space
 from bench.system_settings import (
     changed_promises,
@@ -185,7 +187,7 @@ def run_campaign(
             results.begin(document, vetting.documents, prepared.campaign_file, sources=sources, durability_proof=proof)
         collector = _collector(inventory, results, pythons, reporter)
         bench = Bench(inventory, hosts, store, pythons, boot_ids, prepared.profile, collector)
-        _run_trials(prepared, bench, results, reporter)
+        _run_trials(prepared, bench, results, reporter, Revetting(vetting.thresholds(), bench, results, reporter))
 
 
 def _collector(inventory: Inventory, results: Results, pythons: Mapping[str, str], reporter: Reporter) -> Collector:
@@ -251,8 +253,11 @@ def _major(version: str | None) -> int:
     return int(version.split(".")[0]) if version and version.split(".")[0].isdigit() else 0
 
 
-def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Reporter) -> None:
-    for spec in _left(prepared, results.finished()):
+def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Reporter, revetting: Revetting) -> None:
+    for spec in _agenda(prepared, results.finished(), results.probed()):
+        if isinstance(spec, PlannedProbe):
+            revetting.take(spec)
+            continue
         planned = len(steps_of(spec))
         attempt = TrialAttempt(results, spec.trial)
         with attempt.noting_its_end():
@@ -270,11 +275,16 @@ def report_step(trials: int) -> Step:
     return Step(REPORT_TITLE, 20.0 + 7.0 * trials)
 
 
-def steps_to_run(prepared: Prepared, finished: Sequence[str]) -> list[Step]:
-    """What `run_campaign` will report, in order."""
+def steps_to_run(prepared: Prepared, finished: Sequence[str], probed: Sequence[str] = ()) -> list[Step]:
+    """What `run_campaign` will report, in order. `finished` trials and `probed` disks of an earlier run are left out."""
     left = _left(prepared, finished)
-    trials = [step for spec in left for step in steps_of(spec)]
+    planned = _agenda(prepared, finished, probed)
+    trials = [step for item in planned for step in ((item.step,) if isinstance(item, PlannedProbe) else steps_of(item))]
     return [SOFTWARE_STEP, *(rehearsal_step(name) for name in rehearsed(left)), FLOOR_STEP, *trials]
+
+
+def _agenda(prepared: Prepared, finished: Sequence[str], probed: Sequence[str]) -> list[PlannedProbe | TrialSpec]:
+    return agenda(prepared.trials, prepared.campaign.revet_every_h, finished, probed)
 
 
 def _left(prepared: Prepared, finished: Sequence[str]) -> list[TrialSpec]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.results import write_json
-from provisioning.document import parse_document
+from provisioning.document import build, parse_document
 from provisioning.inventory import Inventory
-from provisioning.vetting import Vetting
+from provisioning.vetting import Thresholds, Vetting, load_thresholds
 
 VETTED_SCHEMA = 2
 
@@ -29,6 +29,11 @@ class Vetted:
     def covers(self, inventory: Inventory) -> bool:
         """Whether it is of exactly these instances."""
         return dict(self.instance_ids) == {host.name: host.instance_id for host in inventory.hosts}
+
+    def thresholds(self) -> Thresholds:
+        """Those that it was judged by; the kit's where it says none. Raises InvalidInput if they are of another version."""
+        used = self.summary.get("thresholds")
+        return load_thresholds() if used is None else build(Thresholds, dict(used), where="the kept vetting")
 
     def save(self, path: Path) -> None:
         """Keeps it for `load_vetted`."""

@@ -163,7 +163,7 @@ def resume(
         campaign, choice = load_campaign(results.campaign_file), choice_of(manifest)
         prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind, choice)
         require_continuable(results, prepared, inventory)
-        left = [] if code == 0 else [VETTING_STEP, *steps_to_run(prepared, results.finished())]
+        left = [] if code == 0 else [VETTING_STEP, *steps_to_run(prepared, results.finished(), results.probed())]
         if left:
             _require_time(inventory, left)
         reporting = [report_step(len(prepared.trials))] if report_here else []

@@ -19,6 +19,7 @@ from bench.cli.money import cost_of, dollars
 from bench.cli.omb import Chosen, campaign_or_omb
 from bench.cli.options import STACK_KIND, choice_options, json_option, table_console
 from bench.cross_check import LeftOut, left_out
+from bench.probe_times import planned_probes
 from bench.producer_rates import beyond_a_process, warning_lines
 from bench.progress import clock_text
 from bench.runner import Prepared, prepare, report_step, steps_to_run
@@ -118,6 +119,8 @@ def _lines(prepared: Prepared, document: dict[str, Any]) -> list[str]:
     campaign, scale = prepared.campaign, document["scale"]
     counted = f"{len(prepared.trials)} trials in {_counted_blocks(campaign)}"
     lines = [f"{counted}, about {clock_text(document['estimate_s'])} in all.", *_noise_lines(campaign)]
+    if probes := planned_probes(prepared.trials, campaign.revet_every_h):
+        lines.append(f"Disks are probed again {len(probes)} times (revet_every_h = {campaign.revet_every_h:g}).")
     if scale:
         lines += [f"Scale {scale['name']}:", *(f"  {rule}" for rule in scale["rules"])]
     if prepared.choice.representative:

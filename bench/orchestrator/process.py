@@ -54,7 +54,7 @@ def _run(place: Place) -> None:
     results = Results(RESULTS / campaign.name)
     prepared = prepare(campaign, campaign_file, inventory.testbed.kind, task.choice)
     journal = Journal(Path(place.progress_file), _say)
-    journal.plan(steps_to_run(prepared, results.finished()))
+    journal.plan(steps_to_run(prepared, results.finished(), results.probed()))
     run_campaign(
         prepared,
         inventory,

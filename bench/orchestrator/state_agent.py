@@ -50,7 +50,8 @@ def state(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def files(request: dict[str, Any]) -> dict[str, Any]:
-    """The files of a results folder, with their sizes: the campaign's, each finished trial's, what is noted of the others' attempts."""
+    """The files of a results folder, with their sizes: the campaign's, each finished trial's, notes: of the others' attempts, and
+    of probes in the middle of the campaign."""
     folder = Path(request["folder"])
     if not (folder / "manifest.json").exists():
         return {"campaign": {}, "trials": {}, "notes": {}}
@@ -62,9 +63,10 @@ def files(request: dict[str, Any]) -> dict[str, Any]:
         folder / "campaign.toml",
         folder / "durability_proof.json",
         *folder.glob("omb-*.yaml"),
-        *(folder / "vetting").rglob("*"),
+        *(folder / "vetting").glob("*.json"),
     ]
-    notes = listing(folder, (folder / "trials").glob(".attempts-*.json"))
+    written_later = [*(folder / "trials").glob(".attempts-*.json"), *(folder / "vetting" / "again").glob("[!.]*.json")]
+    notes = listing(folder, written_later)
     return {"campaign": listing(folder, own), "trials": trials, "notes": notes}
 
 

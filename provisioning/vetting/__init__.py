@@ -4,11 +4,13 @@
 >>> vetting.rejected, vetting.rows(), vetting.documents()
 """
 
+from provisioning.vetting.again import ProbedAgain, probe_again
 from provisioning.vetting.thresholds import Profile, Thresholds, load_thresholds
 from provisioning.vetting.verdicts import Row, Verdict
 from provisioning.vetting.vetting import Rejected, Vetting, vet, vet_and_replace
 
 __all__ = [
+    "ProbedAgain",
     "Profile",
     "Rejected",
     "Row",
@@ -16,6 +18,7 @@ __all__ = [
     "Verdict",
     "Vetting",
     "load_thresholds",
+    "probe_again",
     "vet",
     "vet_and_replace",
 ]

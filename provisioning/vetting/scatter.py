@@ -35,11 +35,6 @@ def deviation_bound(scatter: Scatter, *, disks: int, repeats: int, tests: int, r
     return NormalDist().inv_cdf(1 - rate / tests) * deviation
 
 
-def change_bound(scatter: Scatter, *, repeats: int, tests: int, rate: float) -> float:
-    """The log-change of a disk against itself, both times by its median repeat, that a share `rate` of steady fleets exceeds."""
-    return NormalDist().inv_cdf(1 - rate / tests) * scatter.within * math.sqrt(2 * _median_variance(repeats))
-
-
 def log_worse(measured: float, expected: float, *, higher_is_better: bool) -> float:
     """By how much `measured` is worse than `expected`, as a logarithm; negative = better."""
     worse = math.log(expected / measured)

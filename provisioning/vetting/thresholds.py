@@ -99,6 +99,15 @@ class NetworkRule:
 
 
 @dataclass(frozen=True)
+class AgainRule:
+    """Short probes in the middle of a campaign: their profile, and how much worse than at the first one warns."""
+
+    profile: str
+    warn_worse_share: Annotated[float, Field(gt=0, lt=1)]
+    metrics: tuple[MetricName, ...]
+
+
+@dataclass(frozen=True)
 class ProbeRule:
     """What a probe that could not be taken means."""
 
@@ -158,6 +167,7 @@ class Thresholds:
     idle_rule: IdleRule
     network_rule: NetworkRule
     probe_rule: ProbeRule
+    again_rule: AgainRule
     profiles: Mapping[str, Profile]
     instances: Mapping[str, InstanceType]
 
@@ -177,6 +187,11 @@ def load_thresholds(path: Path = DEFAULT_THRESHOLDS) -> Thresholds:
     if "default" not in thresholds.instances:
         raise InvalidInput(
             f"{path}: key 'instances.default' is missing: it holds the profile of unlisted instance types."
+        )
+    if thresholds.again_rule.profile not in thresholds.profiles:
+        raise InvalidInput(
+            f"{path}: key 'again_rule.profile' = {thresholds.again_rule.profile!r}: no such profile."
+            f" Valid: {', '.join(sorted(thresholds.profiles))}."
         )
     for name, instance in thresholds.instances.items():
         if instance.profile not in thresholds.profiles:

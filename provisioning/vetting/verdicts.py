@@ -93,6 +93,11 @@ class Row:
     sentence: str
 
 
+def grade_order(grade: Grade) -> int:
+    """The worse a grade, the higher."""
+    return _ORDER.index(grade)
+
+
 def worst(grades: list[Grade]) -> Grade:
     """reject over warn over not judged over accept; nothing at all is accept."""
     return max(grades, key=_ORDER.index, default="accept")

@@ -61,6 +61,7 @@ CHECKS: list[dict[str, Any]] = [
     {"check": "client-cpu", "axis": "validity", "on_failure": "warn", "bounds": {"share_of_core": 0.8}},
     {"check": "hosts-kept", "axis": "validity", "on_failure": "invalid"},
     {"check": "same-boot", "axis": "validity", "on_failure": "invalid"},
+    {"check": "steady-disks", "axis": "validity", "on_failure": "warn"},
     {"check": "rows-complete", "axis": "validity", "on_failure": "invalid"},
     {"check": "independent-count", "axis": "validity", "on_failure": "invalid"},
     {"check": "offered-rate", "axis": "outcome", "bounds": {"share": 0.995}},

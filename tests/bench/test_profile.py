@@ -51,13 +51,13 @@ def test_unknown_testbed_kind_names_the_kinds() -> None:
 
 @pytest.mark.parametrize("kind", ["aws", "inventory"])
 def test_hosts_of_their_own_are_judged_strictly(kind: str) -> None:
-    """Every check of the local testbed, on AWS of its network, too; none that only warns, none with a wider bound; nothing gives
-    way to the load."""
+    """Every check of the local testbed, on AWS of its network, too; none with a wider bound; nothing gives way to the load. The
+    only one that warns is of disks that have changed since the first probe: which trials that touched nobody can know."""
     strict = {check.check: check for check in load_profile(kind).checks}
     local = {check.check: check for check in load_profile("local").checks}
     assert strict.keys() - local.keys() == ({"network-allowance"} if kind == "aws" else set())
     assert local.keys() <= strict.keys()
-    assert "warn" not in {check.on_failure for check in strict.values()}
+    assert [name for name, check in strict.items() if check.on_failure == "warn"] == ["steady-disks"]
     for name in ("send-delay", "steal", "clock", "client-cpu"):
         assert all(bound <= local[name].bounds[key] for key, bound in strict[name].bounds.items())
     assert load_profile(kind).daemon_niceness == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.orchestrator.fetch import fetch_notes, fetch_results
-from bench.results import MANIFEST_SCHEMA, Results
+from bench.results import MANIFEST_SCHEMA, Results, write_json
 from provisioning.errors import InvalidInput
 from tests.orchestrator.folder_host import FolderHost, folder_host
 
@@ -84,6 +84,18 @@ def test_notes_of_what_was_given_up(host: FolderHost, results: Results) -> None:
     fetch_results(host, "demo", results, print)
     fetch_notes(host, "demo", results)
     assert (results.noted_attempts("one"), results.noted_attempts("two")) == ([], attempts)
+
+
+def test_probes_of_disks_come_when_the_campaign_has_ended(host: FolderHost, results: Results) -> None:
+    """They are written while it goes on, when the campaign's own files may be here already."""
+    remote = begin(host)
+    finish(remote, "one")
+    write_json(remote.probe_file("00"), {"schema": 1, "name": "00"})
+    fetch_results(host, "demo", results, print)
+    assert results.probed() == ()
+    write_json(remote.probe_file("01"), {"schema": 1, "name": "01"})
+    fetch_notes(host, "demo", results)
+    assert results.probed() == ("00", "01")
 
 
 def test_a_fetch_cut_off_is_done_again(host: FolderHost, results: Results) -> None:
