@@ -74,8 +74,9 @@ def differences(omb: OmbWorkload) -> tuple[str, ...]:
     sentences = []
     if omb.producerRate == 0:
         sentences.append(
-            f"producerRate 0: samebox searches for the highest rate that is sustained, from {SEARCH_FROM_PER_S:,} to at most "
-            f"{SEARCH_UP_TO_PER_S:,} messages/s, and measures at it; OpenMessaging Benchmark changes its rate while it measures."
+            "producerRate 0: samebox searches for the highest rate that is sustained, beginning at up to "
+            f"{SEARCH_FROM_PER_S:,}, to at most {SEARCH_UP_TO_PER_S:,} messages/s, and measures at it; OpenMessaging Benchmark changes "
+            "its rate while it measures."
         )
     if omb.overdriven:
         sentences.append(
