@@ -44,6 +44,7 @@ class Part:
     interval: Interval | None = None
     claimed: str = ""
     unit: str = ""
+    within: str = ""
     reason: Reason | None = None
     as_printed: Reason | None = None
     names: tuple[str, ...] = ()
@@ -174,6 +175,7 @@ def _part(table: Mapping[str, Any], names: Sequence[str], where: str) -> Part:
         interval=stretch,
         claimed=claimed,
         unit=table.get("unit", ""),
+        within=table.get("within", ""),
         as_printed=as_printed,
         names=_used(figure, names, where),
     )

@@ -96,7 +96,9 @@ def _decided(part: Part, found: Sequence[Found], known: Sequence[Found], kind: K
     if sides is None:
         return INCONCLUSIVE, Reason.TOO_FEW_BLOCKS
     if sides[0] != sides[1]:
-        return INCONCLUSIVE, missing or Reason.BLOCKS_DISAGREE
+        if missing is None:
+            return INCONCLUSIVE, Reason.BLOCKS_DISAGREE
+        return INCONCLUSIVE, Reason.TOO_FEW_BLOCKS if any(each.reason is None for each in known) else missing
     return (CONFIRMED if sides[0] == 0 else CONTRADICTED), None
 
 

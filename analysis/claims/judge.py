@@ -101,7 +101,10 @@ class _Value:
 
 def weigh(claims: Iterable[Claim], figures: Sequence[Figure], evidence: Evidence) -> list[Weighed]:
     """Every claim against the evidence. `figures`: the published ones, of which a claim's names are selections."""
-    return [_weigh(claim, rows_of(claim, figures), evidence) for claim in claims]
+    claims = list(claims)
+    sources = {source for claim in claims for named in claim.values.values() for source in named.selection["source"]}
+    of_sources = [figure for figure in figures if figure.columns["source"] in sources]
+    return [_weigh(claim, rows_of(claim, of_sources), evidence) for claim in claims]
 
 
 def rows_of(claim: Claim, figures: Sequence[Figure]) -> dict[str, tuple[Figure, ...]]:

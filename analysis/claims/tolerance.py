@@ -47,7 +47,7 @@ def interval(claimed: str, within: str) -> Interval:
     cut_off = float(value + (1 if value > 0 else -1) * Decimal(1).scaleb(_last_digit(claimed)))
     if value > 0:
         return Interval(around.low, cut_off, high_included=False)
-    return Interval(cut_off, around.high, low_included=False)
+    return Interval(cut_off, around.high, low_included=False, high_included=False)
 
 
 def spread(lowest: str, highest: str, within: str) -> Interval:

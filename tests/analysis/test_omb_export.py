@@ -102,7 +102,7 @@ def test_the_file_has_the_newest_generations_keys_and_no_other(exported: Path) -
     assert isinstance(made["aggregatedPublishDelayLatencyMax"], int)
     assert (made["messageSize"], made["topics"], made["partitions"], made["producersPerTopic"]) == (1024, 1, 3, 2)
     assert made["consumersPerTopic"] == 1  # two consumers of two subscriptions
-    assert made["driver"] == "pulsar level 1, block 1"
+    assert made["driver"] == "pulsar level 1, block 1, 200 per s, 2 subscriptions, by samebox"
 
 
 @pytest.mark.parametrize("trial", [SOUND, FAULTY])

@@ -90,3 +90,28 @@ def test_a_name_with_two_answers_says_nothing(tmp_path: Path) -> None:
 def test_the_system_is_the_drivers_first_word(driver: str, system: str | None, tmp_path: Path) -> None:
     """No result says more of what it drove."""
     assert identity(tmp_path, driver=driver).get("system") == system
+
+
+def test_an_export_is_read_back_as_the_trial_that_it_was() -> None:
+    """What the format has no place for stands in the driver's name, and all of it comes back."""
+    for label in (
+        OwnLabel("kafka", "2-bypass", 3, False, 200_000.0, 10),
+        OwnLabel("pulsar", "none", 1, True, None, 1),
+        OwnLabel("kafka", "1", 12, False, 0.5, 0),
+    ):
+        assert own_label(str(label)) == label
+    assert own_label("Kafka") is None
+
+
+def test_a_rate_that_the_file_refutes_is_not_its_rate(tmp_path: Path) -> None:
+    """Three times as much was sent as the name says: the rate isn't known, and the name's is kept beside it. Less refutes nothing."""
+    slow, fast = (
+        import_file(write(tmp_path, f"{rate}.json", document("g1", workload=f"1 topic / {rate} Rate")))
+        for rate in ("2K", "300")
+    )
+    assert slow.identity["rate_per_s"].value == 2_000
+    assert fast.identity["rate_per_s"].value is None
+    assert fast.identity["rate_per_s"].others == {"the workload's name": 300}
+    (fault,) = (each for each in fast.faults if each.fault == REFUTED_RATE)
+    assert "says 300 msg/s, and 1,005 were sent" in fault.sentence
+    assert REFUTED_RATE not in {each.fault for each in slow.faults}

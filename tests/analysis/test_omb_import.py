@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from analysis.errors import AnalysisError
-from analysis.omb.faults import AGGREGATE, FIRST_WINDOW, MAP, PAUSED, WINDOW
+from analysis.omb.faults import AGGREGATE, BACKLOGGED, FIRST_WINDOW, MAP, NO_RATES, PAUSED, WINDOW
 from analysis.omb.rows import Imported, import_file
 from tests.analysis.omb_results import ENDS, PUBLISHED, document, write
 
@@ -295,7 +295,7 @@ def without(key: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b" \n", "not valid JSON"),
+        (b" \n", "the file is empty"),
         (json.dumps(document()).encode()[:900], "was it cut off?"),
         (b"\xff\xfe\x00", "not a text file"),
         (gzip.compress(b"{}", mtime=0), "compressed by gzip"),
@@ -314,7 +314,7 @@ def without(key: str) -> dict[str, Any]:
         (document(publishRate=[1, -1, 3]), "publishRate[1]: expected a number, 0 or more, found -1"),
         (document(publishLatencyMax=[1.0, 2.0]), "publishRate has 6 windows and publishLatencyMax has 2"),
         (document(publishErrorRate=[0.0]), "publishRate has 6 windows and publishErrorRate has 1"),
-        (document(partitions="16"), 'partitions: expected a whole number, 0 or more, found "16"'),
+        (document(partitions="16"), 'partitions: expected a whole number from 0 to 10^15, found "16"'),
         (document(aggregatedPublishLatencyQuantiles=[1]), "aggregatedPublishLatencyQuantiles: expected an object"),
         (document(aggregatedPublishLatencyQuantiles={"p50": 1.0}), 'percentiles from 0 to 100 as its keys, found "p50"'),
         (document(aggregatedPublishLatencyQuantiles={"101": 1.0}), 'percentiles from 0 to 100 as its keys, found "101"'),
@@ -330,3 +330,37 @@ def test_what_is_no_whole_result_is_refused(content: bytes | dict[str, Any], sai
     assert str(caught.value).startswith(f"{file}: ")
     assert said in str(caught.value)
     assert caught.value.next_step
+
+
+def test_consumers_that_fall_behind_are_a_fault(tmp_path: Path) -> None:
+    """End-to-end latencies then say how long the run was, and each says so; a steady backlog, however large, is none."""
+    behind = imported(tmp_path, document(backlog=[0, 200, 400, 600, 800, 1000]))
+    (fault,) = (each for each in behind.faults if each.fault == BACKLOGGED)
+    assert "grew by 1,000 messages, 2.0% of what was sent: consumers fell behind" in fault.sentence
+    notes = {row["metric"]: row["note"] for row in behind.summary}
+    assert "depends on how long the run was" in notes["omb_end_to_end_latency_p99"]
+    assert "depends" not in notes["publish_latency_p99"]
+    catching_up = imported(tmp_path, document(backlog=[5000, 4000, 3000, 2000, 1000, 0]))
+    assert "still reading what the warm-up had left" in str(catching_up.faults)
+    steady = imported(tmp_path, document(backlog=[90_000, 90_010, 90_000, 90_020, 90_000, 90_003]))
+    assert BACKLOGGED not in {each.fault for each in steady.faults}
+
+
+def test_windows_that_are_all_0_are_a_fault(tmp_path: Path) -> None:
+    """Beside a run that looks sound: neither its rates nor its latencies are used."""
+    zeros = [0.0] * 6
+    made = document("g0", publishRate=zeros, consumeRate=zeros, **{f"publishLatency{end}": zeros for end in ENDS})
+    one = imported(tmp_path, made)
+    assert {NO_RATES, AGGREGATE} <= {each.fault for each in one.faults}
+    assert not {"throughput_achieved", "publish_latency_p99"} & set(one.values())
+
+
+def test_an_export_keeps_its_first_window(tmp_path: Path) -> None:
+    """It counts no warm-up, so nothing is said of one; its end-to-end latency has its own name again, and its block is kept."""
+    one = imported(tmp_path, document(driver="kafka level 2-bypass, block 4, 1000 per s, 3 subscriptions, by samebox"))
+    assert FIRST_WINDOW not in {each.fault for each in one.faults}
+    assert one.values()["throughput_achieved"] == pytest.approx(sum(document()["publishRate"]) / 6)
+    assert "end_to_end_latency_p99" in one.values()
+    assert not any("warm-up" in (row["note"] or "") for row in (*one.summary, *one.windows))
+    assert {(row["origin"], row["block"], row["durability"]) for row in one.summary} == {("samebox", 4, "2-bypass")}
+    assert (one.identity["subscriptions"].value, one.identity["rate_per_s"].value) == (3, 1000.0)

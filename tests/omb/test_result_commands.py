@@ -23,13 +23,12 @@ def typed(*words: str | Path) -> int:
     return int(samebox.main([str(word) for word in words], standalone_mode=False) or 0)
 
 
-@pytest.mark.integration
 def test_files_are_imported_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A line each: what it is, its rate, its percentiles or why there are none; a refused file makes the exit code 1."""
     cut = tmp_path / "cut.json"
     cut.write_bytes(SOUND.read_bytes()[:5000])
     out = tmp_path / "out"
-    assert typed("import-omb", SOUND, CORRUPT, cut, "--out", out, "--master", "local[1]", "--plain") == 1
+    assert typed("import-omb", SOUND, CORRUPT, cut, "--out", out, "--plain") == 1
     output = capsys.readouterr()
     sound, corrupt = (line.split() for line in output.out.splitlines() if line.strip().startswith("kafka-"))
     assert sound[1:] == ["kafka", "1", "199,999", "5.71", "58.83", "163.94"]
