@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from bench.blocks import BlockKind, Order, blocks_of, places_in
 from bench.scale import Scale
@@ -21,13 +21,16 @@ from bench.system_settings import all_profiles, wrong_client_settings
 from bench.systems import SYSTEMS
 from bench.workload import Workload
 from provisioning.deployment import DURABILITY
-from provisioning.document import parse_document
+from provisioning.document import parse_document, printable
 from provisioning.errors import InvalidInput
 
 CAMPAIGN_SCHEMA = 1
 NAME_LENGTH = 64
+LARGEST_SEED = 2**63 - 1  # what an integer of TOML holds
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=NAME_LENGTH)]
 ExperimentId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=NAME_LENGTH)]
+# told at the terminal and in the report
+Sentence = Annotated[str, AfterValidator(printable)]
 # looked for beside the campaign, and copied beside its results, where it must be no other file's name
 SourceName = Annotated[str, StringConstraints(pattern=r"^omb-[a-z0-9-]+\.yaml$")]
 GeneratorName = Literal["samebox", "native"]
@@ -53,13 +56,13 @@ class Experiment:
     """
 
     id: ExperimentId
-    title: str
+    title: Sentence
     durability: tuple[DurabilityName, ...]
     workloads: tuple[Workload, ...]
     systems: tuple[str, ...] = ()
     durability_of: Mapping[str, tuple[DurabilityName, ...]] = field(default_factory=dict)
-    absent: Mapping[str, str] = field(default_factory=dict)
-    differs: tuple[str, ...] = ()
+    absent: Mapping[str, Sentence] = field(default_factory=dict)
+    differs: tuple[Sentence, ...] = ()
     representative: Representative | None = None
 
     def asks(self, system: str, durability: str) -> bool:
@@ -81,8 +84,8 @@ class Campaign:
 
     schema: int
     name: Slug
-    question: str
-    seed: Annotated[int, Field(ge=0)]
+    question: Sentence
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
     systems: tuple[str, ...]
     blocks: Annotated[int, Field(ge=1, le=1000)]
     aa_blocks: Annotated[int, Field(ge=0, le=1000)] = 0
@@ -95,7 +98,7 @@ class Campaign:
     settings: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     scales: Mapping[str, Scale] = field(default_factory=dict)
     sources: Mapping[SourceName, str] = field(default_factory=dict)
-    differs: tuple[str, ...] = ()
+    differs: tuple[Sentence, ...] = ()
     cross_check: bool = False
     revet_every_h: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 4.0
 

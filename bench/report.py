@@ -20,9 +20,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.recorded import require_whole
 from bench.results import Results
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
 
+READ_BY_ANALYSIS = (
+    "campaign",
+    "question",
+    "created_ns",
+    "order",
+    "testbed",
+    "checks",
+)  # without which there is no report
 END_TIMEOUT_S = 10.0
 LAST_LINES = 1_000  # of a job; the stack of one error of Spark's can be a hundred
 MORE_MEMORY = "Its JVM had too little memory: give it more, for instance by SPARK_DRIVER_MEMORY=4g in the environment."
@@ -48,7 +57,7 @@ def make_report(
     results: Results, checkout: Path, *, master: str, scratch: Path, on_line: Callable[[str], None]
 ) -> Verdicts:
     """Runs the job over `results` and returns its verdicts. Raises SameboxError with the job's last words if it failed."""
-    results.manifest()  # refuses a folder that isn't a campaign's
+    results.manifest(*READ_BY_ANALYSIS)
     if not results.finished():
         raise SameboxError(f"{results.root} has no finished trial, so there is nothing to report.")
     bucket = results.records_bucket()
@@ -57,6 +66,7 @@ def make_report(
             f"the records of {results.root} are in the bucket {bucket}: the client hosts sent them there.",
             next_step=f"Make the report there: samebox report {results.root} --on emr --stack NAME",
         )
+    require_whole(results.root, results.finished())
     submit_job(
         job_file(checkout),
         [str(results.root.resolve())],

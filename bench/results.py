@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from provisioning.document import read_document
+from bench.recorded import ATTEMPTS_SCHEMA, AttemptsKeys, ManifestKeys, documented
+from provisioning.document import build, read_document
 from provisioning.errors import InvalidInput
 
 MANIFEST_SCHEMA = 1
-ATTEMPTS_SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Results:
     def noted_attempts(self, trial: str) -> list[dict[str, Any]]:
         """The attempts at an unfinished trial, the first one first."""
         file = self.attempts_file(trial)
-        return list(read_document(file)["attempts"]) if file.exists() else []
+        return list(documented(AttemptsKeys, file, schema=ATTEMPTS_SCHEMA)["attempts"]) if file.exists() else []
 
     def note_attempts(self, trial: str, attempts: Sequence[Mapping[str, Any]]) -> None:
         """Notes the attempts at a trial that isn't finished."""
@@ -83,33 +83,40 @@ class Results:
         """The trials that are whole, by name."""
         return tuple(sorted(file.parent.name for file in self.root.glob("trials/[!.]*/trial.json")))
 
-    def manifest(self) -> dict[str, Any]:
-        """The manifest. Raises InvalidInput if this isn't a results folder of this version."""
+    def manifest(self, *needed: str) -> dict[str, Any]:
+        """The manifest, with the keys `needed`. Raises InvalidInput if this isn't a results folder of this version."""
         if not self.root.exists():
             raise InvalidInput(
                 f"{self.root} isn't there: no campaign called {self.root.name} has come as far as its first trial.",
                 next_step="One that was killed before has recorded nothing: type the command that began it once more, "
                 f"such as `samebox run campaigns/{self.root.name}.toml`.",
             )
-        if not self.manifest_file.is_file():
+        if not os.path.lexists(self.manifest_file):
             raise InvalidInput(
                 f"{self.root} is not a results folder: it has no manifest.json.",
-                next_step="Name the folder of a campaign, such as results/demo.",
+                next_step="Name the folder of a campaign, such as results/demo; `samebox status` lists them.",
             )
         manifest = read_document(self.manifest_file)
         if manifest.get("schema") != MANIFEST_SCHEMA:
             raise InvalidInput(f"{self.manifest_file}: schema {manifest.get('schema')!r} is not {MANIFEST_SCHEMA}.")
+        build(ManifestKeys, manifest, where=str(self.manifest_file), strict=True, more_keys=True)
+        for key in needed:
+            if key not in manifest:
+                raise InvalidInput(
+                    f"{self.manifest_file}: key {key!r} is missing.",
+                    next_step="Was it changed by hand? Get the file as samebox wrote it.",
+                )
         return manifest
 
     def name_in_bucket(self) -> str:
         """What the results are called in a bucket: campaign and start, since a bucket outlives a campaign that is run again."""
-        manifest = self.manifest()
+        manifest = self.manifest("campaign", "created_ns")
         began = datetime.fromtimestamp(int(manifest["created_ns"]) / 1e9, UTC)
         return f"{manifest['campaign']}-{began:%Y%m%dT%H%M%SZ}"
 
     def records_bucket(self) -> str | None:
         """The bucket that holds the records, sent there by the client hosts; None: they are here."""
-        bucket = self.manifest()["testbed"].get("records_bucket")
+        bucket = self.manifest("testbed")["testbed"].get("records_bucket")
         return str(bucket["name"]) if bucket else None
 
     def require_new(self) -> None:

@@ -295,7 +295,7 @@ def require_continuable(results: Results, prepared: Prepared, inventory: Invento
     """A campaign that has begun is continued on the hosts and with the file that it began with, or not at all. Raises InvalidInput."""
     if not results.manifest_file.exists():
         return
-    manifest = results.manifest()
+    manifest = results.manifest("definition", "testbed")
     as_begun = json.loads(json.dumps(dataclasses.asdict(prepared.campaign)))
     if as_begun != manifest["definition"]:
         raise InvalidInput(
@@ -313,7 +313,7 @@ def require_continuable(results: Results, prepared: Prepared, inventory: Invento
 
 
 def _require_same_software(results: Results, software: Mapping[str, Mapping[str, str]]) -> None:
-    began = results.manifest()["software"] if results.manifest_file.exists() else software
+    began = results.manifest("software")["software"] if results.manifest_file.exists() else software
     if software != began:
         raise InvalidInput(
             f"{results.root} began with other software: {began}, and this is {software}.",

@@ -32,7 +32,7 @@ class Run:
 
 def run_of(results: Results) -> Run:
     """Reads manifest, trials and the report's summary. Raises InvalidInput where one is missing or it didn't run on AWS."""
-    manifest = results.manifest()
+    manifest = results.manifest("testbed")
     inventory = build(Inventory, {**manifest["testbed"], "identity_file": ""}, where=str(results.manifest_file))
     if inventory.testbed.kind != "aws":
         raise InvalidInput(

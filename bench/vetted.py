@@ -9,6 +9,7 @@ from typing import Any
 
 from bench.results import write_json
 from provisioning.document import build, parse_document
+from provisioning.errors import InvalidInput
 from provisioning.inventory import Inventory
 from provisioning.vetting import Thresholds, Vetting, load_thresholds
 
@@ -54,4 +55,7 @@ def vetted(vetting: Vetting) -> Vetted:
 
 def load_vetted(path: Path) -> Vetted:
     """Reads a kept vetting. Raises InvalidInput if it is of another version or damaged."""
-    return parse_document(Vetted, path, schema=VETTED_SCHEMA)
+    try:
+        return parse_document(Vetted, path, schema=VETTED_SCHEMA)
+    except InvalidInput as error:
+        raise InvalidInput(str(error), next_step=f"Take {path} away, and type `samebox vet`.") from None

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from provisioning.document import parse_document
 
@@ -21,7 +23,7 @@ class SshAddress:
     """Where a host's SSH server answers. `host_key` is the public key line ("ssh-ed25519 AAAA...") known beforehand."""
 
     address: str
-    port: int
+    port: Annotated[int, Field(ge=1, le=65_535)]
     user: str
     host_key: str
 

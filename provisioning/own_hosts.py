@@ -6,12 +6,16 @@ docs/own-hosts.md has every key. From there on they are hosts as any others, but
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+from pydantic import Field
 
 from provisioning.document import parse_document
 from provisioning.errors import InvalidInput
@@ -50,7 +54,7 @@ class OwnHost:
     address: str
     data_dirs: tuple[OwnDataDir, ...] = ()
     ssh_address: str = ""
-    ssh_port: int = 0
+    ssh_port: Annotated[int, Field(ge=0, le=65_535)] = 0
     ssh_user: str = ""
     host_key: str = ""
     root: str = ""
@@ -66,7 +70,7 @@ class OwnHosts:
     identity_file: str
     hosts: tuple[OwnHost, ...]
     ssh_user: str
-    ssh_port: int = 22
+    ssh_port: Annotated[int, Field(ge=1, le=65_535)] = 22
     root: str = "/opt/samebox"
     instance_type: str = "own"
     different_machines: bool = False
@@ -78,8 +82,8 @@ def load_own_hosts(path: Path, *, known_hosts: Path = KNOWN_HOSTS) -> tuple[OwnH
     problems = list(_problems(own))
     if problems:
         raise InvalidInput("\n".join(f"{path}: {problem}" for problem in problems))
-    identity = (path.parent / Path(own.identity_file).expanduser()).absolute()
-    if not identity.is_file():
+    identity = (path.parent / os.path.expanduser(own.identity_file)).absolute()  # noqa: PTH111  # Path's raises for a user that isn't
+    if not os.path.isfile(identity):  # noqa: PTH113  # likewise for a name too long
         raise InvalidInput(f"{path}: key 'identity_file' = {own.identity_file!r}: no such file: {identity}.")
     hosts = tuple(
         _record(own, host, path, f"hosts.{number}", known_hosts.expanduser()) for number, host in enumerate(own.hosts)

@@ -88,6 +88,8 @@ def _documents(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             raise AnalysisError(
                 f"{file}: not valid JSON: {error}", next_step="Was it cut off? Get the file as samebox wrote it."
             ) from None
+        if not isinstance(document, dict):
+            raise AnalysisError(f"{file}: expected a JSON object.", next_step="Get the file as samebox wrote it.")
         next_step = "Make the report with the samebox version that ran the campaign, and compare with that one."
         require_known_schema(document, str(file), next_step=next_step)
         found.append(document)

@@ -109,11 +109,12 @@ def run(
         steps = [VETTING_STEP, *steps_to_run(prepared, ()), *reporting]
         _require_time(inventory, steps)
         refuse_if_taken(inventory, target.typed)
+        kept = _kept_vetting(target)
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
         repeat = [f"samebox run {chosen.typed}{choice.typed}{target.typed}{' --detach' if detach else ''}"]
         shown_steps = [VETTING_STEP, SOFTWARE_STEP, HANDOVER_STEP] if detach else steps
         with reporter_of(plain, shown_steps) as reporter, says_how_to_go_on(results, target, tarballs, reporter):
-            vetting = _vetted(target, inventory, reporter)
+            vetting = _vetted(target, inventory, kept, reporter)
             if detach:
                 typed = target.typed
                 leave(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat, typed=typed)
@@ -159,7 +160,7 @@ def resume(
         code = bring_home(inventory, results, target.typed, plain=plain)
         if code:
             return code
-        manifest = results.manifest()
+        manifest = results.manifest("repeat")
         campaign, choice = load_campaign(results.campaign_file), choice_of(manifest)
         prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind, choice)
         require_continuable(results, prepared, inventory)
@@ -171,7 +172,7 @@ def resume(
         with reporter_of(plain, steps) as reporter, says_how_to_go_on(results, target, tarballs, reporter):
             if left:
                 repeat = manifest["repeat"]
-                vetting = _vetted(target, inventory, reporter)
+                vetting = _vetted(target, inventory, _kept_vetting(target), reporter)
                 run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             if not report_here:
                 return recorded(results, target)
@@ -233,14 +234,15 @@ def local_campaign(
     repeat = [f"samebox campaign local {shown(campaign_file)}{choice.typed}"]
     first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
     with exclusive(TESTBED_STATE):
-        results = fresh_results(Results(RESULTS / campaign.name), again=again)
         target, local = Target(), local_testbed()
+        kept = _kept_vetting(target)
+        results = fresh_results(Results(RESULTS / campaign.name), again=again)
         steps = [first, VETTING_STEP, *steps_to_run(prepared, ()), report_step(len(prepared.trials)), last]
         with reporter_of(plain, steps) as reporter:
             try:
                 reporter.step(first.title)
                 inventory = local.up()
-                vetting = _vetted(target, inventory, reporter)
+                vetting = _vetted(target, inventory, kept, reporter)
                 run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
                 verdicts = _report(results, master, reporter)
             finally:
@@ -278,10 +280,14 @@ def fresh_results(results: Results, *, again: bool) -> Results:
     return results
 
 
-def _vetted(target: Target, inventory: Inventory, reporter: Reporter) -> Vetted:
+def _kept_vetting(target: Target) -> Vetted | None:
+    """The last vetting, if there is one. Raises InvalidInput if it can't be read: before an earlier run is set aside."""
+    return load_vetted(target.vetting_file) if target.vetting_file.exists() else None
+
+
+def _vetted(target: Target, inventory: Inventory, kept: Vetted | None, reporter: Reporter) -> Vetted:
     """The kept vetting if it is of these very hosts, else a new one. Raises SameboxError if a host is rejected."""
     reporter.step(VETTING_STEP.title)
-    kept = load_vetted(target.vetting_file) if target.vetting_file.exists() else None
     if kept is None or not kept.covers(inventory):
         vetting = vet_testbed(target, inventory, load_thresholds(), reporter.detail, max_replacements=0)
         if vetting.rejected:

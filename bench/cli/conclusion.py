@@ -24,7 +24,7 @@ def says_how_to_go_on(
         yield
     except KeyboardInterrupt:
         if results.manifest_file.exists():
-            finished, planned = len(results.finished()), len(results.manifest()["order"])
+            finished, planned = len(results.finished()), len(results.manifest("order")["order"])
             software = "".join(f" --software {name}={shown(tarball)}" for name, tarball in tarballs.items())
             command = f"samebox resume {shown(results.root)}{target.typed}{software}"
             reporter.notice(f"{finished} of {planned} trials are finished. Next: {command}")

@@ -6,6 +6,7 @@ rejected, 130 interrupted.
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 from types import FrameType
@@ -32,6 +33,12 @@ from bench.cli import (
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
+# what to do about what the operating system refused
+AFTER = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space there"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Mend the permissions there"),
+    **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP), "Take away what stands there"),
+}
 
 
 @click.group(
@@ -89,10 +96,10 @@ def main() -> None:
             console.print(f"[bold]next:[/]  {_plain(error.next_step)}", soft_wrap=True)
         sys.exit(ERROR)
     except OSError as error:
-        console.print(f"[bold red]error:[/] {_plain(str(error))}", soft_wrap=True)
-        console.print(
-            "[bold]next:[/]  Free some space or mend the permissions there, then type the same command again."
-        )
+        said = f"{error.filename}: {error.strerror}." if error.filename and error.strerror else str(error)
+        console.print(f"[bold red]error:[/] {_plain(said)}", soft_wrap=True)
+        if error.errno in AFTER:
+            console.print(f"[bold]next:[/]  {AFTER[error.errno]}, then type the same command again.")
         sys.exit(ERROR)
     except (KeyboardInterrupt, click.Abort):
         console.print("interrupted.")
@@ -106,8 +113,9 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _plain(text: str) -> str:
-    """Text that holds square brackets must not be taken for markup."""
-    return text.replace("[", r"\[")
+    """Text that holds square brackets must not be taken for markup, and none of it may move the cursor."""
+    shown = "".join(letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1] for letter in text)
+    return shown.replace("[", r"\[")
 
 
 if __name__ == "__main__":

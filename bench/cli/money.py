@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -239,8 +240,15 @@ def _cost_after(results_dir: Path, stack: str | None, prices: PriceTable, as_jso
     return 0
 
 
+def _finite(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    """NaN is within every range, as click compares."""
+    if math.isnan(value):
+        raise click.BadParameter("nan is not in the range 0<=x<=168.", context, parameter)
+    return value
+
+
 @click.command()
-@click.argument("hours", type=click.FloatRange(0, 168))
+@click.argument("hours", type=click.FloatRange(0, 168), callback=_finite)
 @click.option("--stack", "name", metavar="NAME", required=True, help="The Pulumi stack whose hosts shall live longer.")
 def extend(hours: float, name: str) -> int:
     """Let a stack's hosts live HOURS longer: the timer outside and every host's own. 0 arms them all anew."""

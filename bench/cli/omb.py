@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from bench.campaign import Campaign, load_campaign
+from bench.campaign import LARGEST_SEED, Campaign, load_campaign
 from bench.checkout import STATE
 from bench.cli.options import console, shown
 from bench.omb.campaign import Choices, write_campaign
@@ -80,7 +80,9 @@ def campaign_or_omb(command: F) -> F:
             help=f"With --omb: how often everything runs.  [default: {DEFAULTS.blocks}]",
         ),
         click.option(
-            "--seed", type=click.IntRange(0), help=f"With --omb: of the payloads.  [default: {DEFAULTS.seed}]"
+            "--seed",
+            type=click.IntRange(0, LARGEST_SEED),
+            help=f"With --omb: of the payloads.  [default: {DEFAULTS.seed}]",
         ),
     )
     return functools.reduce(lambda decorated, option: option(decorated), reversed(options), with_chosen)  # type: ignore[return-value]

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from bench.checkout import CHECKOUT, STACKS_STATE, TESTBED_STATE, VETTING_STATE
 from bench.choice import Choice
+from bench.systems import SYSTEMS
 from provisioning.aws.stack import Follow, Stack, project_directory
 from provisioning.aws.testbed import AwsTestbed
 from provisioning.errors import InvalidInput, SameboxError
@@ -94,6 +95,9 @@ def _tarballs(context: click.Context, parameter: click.Parameter, values: tuple[
         system, equals, path = value.partition("=")
         if not equals or not path:
             raise InvalidInput(f"--software {value}: expected SYSTEM=TARBALL.")
+        if system not in SYSTEMS:
+            known = ", ".join(sorted(SYSTEMS))
+            raise InvalidInput(f"--software {value}: unknown system {system!r}. Valid choices: {known}.")
         if not Path(path).is_file():
             raise InvalidInput(f"--software {value}: no such file: {path}.")
         tarballs[system] = Path(path)
@@ -200,6 +204,8 @@ def target_of(inventory_file: Path | None, stack_name: str | None) -> Target:
     """What --inventory and --stack name together."""
     if inventory_file is not None and stack_name is not None:
         raise InvalidInput("--inventory and --stack name two testbeds.", next_step="Give one of them.")
+    if stack_name is not None:
+        Stack(stack_name, Path())  # refuses what is no name before a lock is made for it
     return Target(inventory_file, stack_name)
 
 

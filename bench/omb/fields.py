@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo
 
 from bench.omb.reader import read_yaml
-from provisioning.document import build
+from provisioning.document import build, printable
 from provisioning.errors import InvalidInput
 
 KeyDistributor = Literal["NO_KEY", "KEY_ROUND_ROBIN", "RANDOM_NANO"]
@@ -50,7 +50,7 @@ def _true_or_false(value: object) -> object:
 
 def _text(value: object) -> object:
     """`name: 100` is a name, too."""
-    return value if isinstance(value, list | dict) else str(value)
+    return value if isinstance(value, list | dict) else printable(str(value))
 
 
 def _only(*unused: object, why: str) -> AfterValidator:

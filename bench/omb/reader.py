@@ -11,6 +11,7 @@ import yaml
 from provisioning.document import read_text
 from provisioning.errors import InvalidInput
 
+MOST_BYTES = 2**20  # a workload is a page; PyYAML takes seconds for a megabyte
 _DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9_]{0,17})")  # what OpenMessaging Benchmark's own integers hold
 
 
@@ -42,7 +43,9 @@ _Loader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.as_written)
 def read_yaml(path: Path) -> dict[str, Any]:
     """The file's keys and values; a key without a value isn't given. Raises InvalidInput if it is missing or malformed."""
     try:
-        document = yaml.load(read_text(path), Loader=_Loader)
+        document = yaml.load(read_text(path, most_bytes=MOST_BYTES), Loader=_Loader)
+    except RecursionError:
+        raise InvalidInput(f"{path}: nested too deeply.") from None
     except yaml.YAMLError as error:
         raise InvalidInput(f"{path}: not valid YAML: {_told(error)}.") from None
     except (ValueError, KeyError) as error:  # how PyYAML refuses a value that isn't what its tag says, as in !!bool 7

@@ -100,7 +100,7 @@ class Attached:
             time.sleep(POLL_WHILE_MEASURING_S if measuring else POLL_S)
 
     def _require_whole(self) -> None:
-        planned = {entry["trial"] for entry in self.results.manifest()["order"]}
+        planned = {entry["trial"] for entry in self.results.manifest("order")["order"]}
         missing = sorted(planned - set(self.results.finished()))
         if missing:
             raise SameboxError(

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from provisioning.document import build
+from provisioning.document import build, read_text
 from provisioning.errors import InvalidInput
 from provisioning.inventory import Role
 
@@ -21,11 +21,18 @@ ROLE_KEYS: dict[str, Role] = {"brokers": "broker", "clients": "client", "metadat
 HOSTS_KEYS = ("count", "instanceType", "rootVolumeGib", "rootThroughputMibPerS")
 
 
+def _a_number(value: object) -> object:
+    """Pulumi may keep a number as a text; of a truth value pydantic would make 1."""
+    if isinstance(value, bool):
+        raise ValueError("a number is needed")
+    return value
+
+
 @dataclass(frozen=True)
 class Hosts:
     """The hosts of one role; with a `count` of 0 the rest says nothing."""
 
-    count: Annotated[int, Field(ge=0)]
+    count: Annotated[int, BeforeValidator(_a_number), Field(ge=0)]
     instance_type: Annotated[str, Field(alias="instanceType")]
     root_volume_gib: Annotated[int, Field(alias="rootVolumeGib", ge=1)]
     root_throughput_mib_per_s: Annotated[int, Field(alias="rootThroughputMibPerS", ge=1)]
@@ -77,11 +84,12 @@ def stack_name(path: Path) -> str:
 
 def read_stack_config(path: Path) -> dict[str, Any]:
     """The config under samebox's namespace, keys without it. Raises InvalidInput."""
+    text = read_text(path)
     try:
-        document = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: can't be read: {error}") from None
-    except yaml.YAMLError as error:
+        document = yaml.safe_load(text)
+    except RecursionError:
+        raise InvalidInput(f"{path}: nested too deeply.") from None
+    except (yaml.YAMLError, ValueError) as error:  # PyYAML refuses the 30th of February by a ValueError of Python's own
         raise InvalidInput(f"{path}: not valid YAML: {error}") from None
     config = document.get("config") if isinstance(document, dict) else None
     if not isinstance(config, dict):

@@ -28,7 +28,7 @@ Rate = Annotated[float, Field(gt=0, lt=0.5)]
 class PresetRule:
     """(a) Direct write below this share of the instance type's preset rejects."""
 
-    reject_below_share: float
+    reject_below_share: Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True)

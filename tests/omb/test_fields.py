@@ -124,7 +124,7 @@ def test_all_problems_are_listed_at_once(tmp_path: Path) -> None:
         ("topics: 1\ntopics: 2\n", "key 'topics' is given twice (line 2, column 1)"),
         ("topics: [1\n", "not valid YAML"),
         ("- topics\n", "expected keys and values"),
-        ("", "expected keys and values"),
+        ("", "the file is empty"),
         ("topics: !!python/object:os.system 1\n", "not valid YAML"),
         ("topics: 1\x00\n", "not valid YAML"),
         ("topics: !!bool 7\n", "not valid YAML"),
@@ -143,7 +143,7 @@ def test_numbers_of_other_bases_are_refused(tmp_path: Path, written: str) -> Non
     """YAML 1.1 would make 90 minutes of 1:30 and 8 of 010."""
     path = write(tmp_path, without=("testDurationMinutes",))
     path.write_text(path.read_text() + f"testDurationMinutes: {written}\n")
-    assert f"key 'testDurationMinutes' = '{written}'" in refusal(path)
+    assert f"key 'testDurationMinutes' = '{written[:20]}" in refusal(path)
 
 
 def test_a_name_that_looks_like_something_else_is_a_name(tmp_path: Path) -> None:

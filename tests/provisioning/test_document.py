@@ -77,7 +77,7 @@ def test_a_file_that_is_not_text_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"house\.toml: can't be read"):
         read_document(tmp_path / "house.toml")
     (tmp_path / "folder.toml").mkdir()
-    with pytest.raises(InvalidInput, match=r"folder\.toml: can't be read"):
+    with pytest.raises(InvalidInput, match=r"folder\.toml: a folder; a file is needed"):
         read_document(tmp_path / "folder.toml")
 
 
