@@ -1,7 +1,7 @@
 # samebox: `make demo` runs a whole campaign on this machine, `make test` passes the tests. Both set everything up first.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup demo test test-unit test-truth test-infra test-statistics test-benchmarks bench-load bench-analysis bench-overhead bench-memory lint style types format clean
+.PHONY: help setup demo test test-unit test-truth test-infra test-statistics test-mutants test-benchmarks bench-load bench-analysis bench-overhead bench-memory lint style types format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -22,7 +22,7 @@ test test-unit: SPARK_JIT := -XX:TieredStopAtLevel=1
 # proofs of durability trace processes; without strace, and without root to install it, their tests are skipped
 STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace; fi
 
-test: setup style ## style, types beside unit tests, then integration with real sshd, brokers and Spark (not the long halves of tests/truth and tests/statistics, not test-benchmarks; not test-infra, which CI runs too)
+test: setup style ## style, types beside unit tests, then integration with real sshd, brokers and Spark (not the long halves of tests/truth and tests/statistics, not test-mutants and test-benchmarks; not test-infra, which CI runs too)
 	@$(MAKE) --no-print-directory -j2 types test-unit
 	$(STRACE)
 	@$(IN_CLONE) .venv/bin/python -m pytest -m "integration and not truth and not infra and not benchmarks"
@@ -41,6 +41,9 @@ test-infra: setup ## the Pulumi program with the real engine and AWS on this mac
 
 test-statistics: setup ## are intervals and verdicts as sure as they say? 2,000 simulated campaigns of each kind, as tables (a minute)
 	@$(IN_CLONE) .venv/bin/python -m pytest -s tests/statistics
+
+test-mutants: setup ## would the tests notice? Each of 100 wrong changes of the code must make the tests that it names fail (MINUTES)
+	@$(IN_CLONE) .venv/bin/python -m tests.mutants $(ARGS)
 
 test-benchmarks: setup ## do the benchmarks below still measure what they say? Short runs of two of them (five minutes)
 	@$(IN_CLONE) .venv/bin/python -m pytest -m benchmarks

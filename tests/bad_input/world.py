@@ -10,6 +10,7 @@ from typing import Any
 
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
+from bench.vetted import VETTED_SCHEMA
 from provisioning.aws.prices import PRICES_FILE
 from provisioning.local.sshd import make_key
 from provisioning.vetting.thresholds import DEFAULT_THRESHOLDS
@@ -122,7 +123,7 @@ def _host(name: str, address: str) -> dict[str, Any]:
 def vetting() -> dict[str, Any]:
     """A kept vetting of these hosts."""
     return {
-        "schema": 1,
+        "schema": VETTED_SCHEMA,
         "instance_ids": {"broker-1": "local-broker-1", "client-1": "local-client-1"},
         "rejected": [],
         "caveats": [],
