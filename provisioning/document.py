@@ -131,7 +131,7 @@ def build(
     """Plain data into `cls`; `where` (a file name) starts every message. All problems are listed at once.
 
     `named`: what keys are called in the operator's file, where that is of another format (key of `cls` -> words). `strict`: a text
-    or a truth value is no number, and a fraction no whole one. `more_keys`: keys that `cls` hasn't are left alone.
+    or a truth value is no number. `more_keys`: keys that `cls` hasn't are left alone.
     """
     config = ConfigDict(extra="ignore" if more_keys else "forbid", allow_inf_nan=False)
     adapter = TypeAdapter(tuple[cls], config=config)  # type: ignore[valid-type]  # a dataclass itself takes no config; one inside does
@@ -139,7 +139,7 @@ def build(
         if not strict:
             return adapter.validate_python((document,))[0]
         # as JSON, where a list is what a tuple is written as; days of TOML are written as texts there
-        return adapter.validate_json(json.dumps([document], default=str), strict=True)[0]
+        return adapter.validate_json(json.dumps([_whole(document)], default=str), strict=True)[0]
     except ValidationError as error:
         found = error.errors(include_url=False)
         lines = [_line(cls, {**problem, "loc": problem["loc"][1:]}, named or {}) for problem in found[:MOST_PROBLEMS]]
@@ -147,6 +147,15 @@ def build(
         raise InvalidInput("\n".join(f"{where}: {line}" for line in [*lines, *more])) from None
     except RecursionError:
         raise InvalidInput(f"{where}: nested too deeply.") from None
+
+
+def _whole(value: Any) -> Any:
+    """Plain data in which whole numbers are whole: some that write JSON know one kind of number only, and make 22.0 of 22."""
+    if isinstance(value, dict):
+        return {key: _whole(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def printable(text: str) -> str:
