@@ -42,7 +42,7 @@ test-infra: setup ## the Pulumi program with the real engine and AWS on this mac
 test-statistics: setup ## are intervals and verdicts as sure as they say? 2,000 simulated campaigns of each kind, as tables (a minute)
 	@$(IN_CLONE) .venv/bin/python -m pytest -s tests/statistics
 
-test-mutants: setup ## would the tests notice? Each of 100 wrong changes of the code must make the tests that it names fail (MINUTES)
+test-mutants: setup ## would the tests notice? Each of 120 wrong changes of the code must make the tests that it names fail (five minutes)
 	@$(IN_CLONE) .venv/bin/python -m tests.mutants $(ARGS)
 
 test-benchmarks: setup ## do the benchmarks below still measure what they say? Short runs of two of them (five minutes)

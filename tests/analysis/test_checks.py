@@ -128,7 +128,8 @@ def test_rules_on_aggregates_fail_on_what_they_are_for() -> None:
     lossy = replace(sound, deliveries=(Delivery(NAME, "sub-0", 3200, 3199, 1, 1, 0, ("0/7",)),))
     disordered = replace(sound, orderings=(Ordering(NAME, "sub-0", 3, 2, "producer 0, partition 1"),))
     holed = replace(sound, counts=replace(sound.counts, per_producer={0: (1600, 1600), 1: (1600, 1599)}))
-    stolen = replace(sound, machines=(MachineUse("broker-1", {"steal": 0.02}, None, None),))
+    kept, robbed = (MachineUse(name, {"steal": share}, None, None) for name, share in (("a", 0.0), ("b", 0.02)))
+    stolen = replace(sound, machines=(kept, robbed))
     assert _verdict(slow, "offered-rate").verdict == "not met"
     assert _verdict(late, "send-delay").verdict == "invalid"
     assert _verdict(held, "send-delay").verdict == "valid"  # the system kept the client from sending, not the client

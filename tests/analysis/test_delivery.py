@@ -109,7 +109,7 @@ def _merged(stretches: list[Any]) -> list[Ordering]:
 
 def test_steps_back_are_counted_inside_a_stretch() -> None:
     """3 then 2, and 9 then 4: two steps back, the deeper by five; a repeat is no step back."""
-    (found,) = _merged(_stretches([1, 3, 2, 2, 9, 4]))
+    (found,) = _merged(_stretches([1, 3, 2, 2, 9, 4, 5]))
     assert (found.steps_back, found.deepest_step, found.worst) == (2, 5, "producer 0, partition 0")
 
 

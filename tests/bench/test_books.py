@@ -17,16 +17,17 @@ from bench.schedule import CHUNK_MESSAGES, Phase
 PHASES = (Phase("warmup", 0, 50), Phase("measure", 50, 2**62))
 
 
-def produced_book(folder: Path, files: list[WrittenFile], **given: int) -> ProducedBook:
+def produced_book(folder: Path, files: list[WrittenFile], first_partition: int = 0) -> ProducedBook:
     """A book whose files are noted in `files`; its clock is the epoch's."""
-    book = ProducedBook(0, 0, folder, files.append, **given)
+    book = ProducedBook(0, 0, folder, files.append, first_partition=first_partition)
     book.begin(lambda: PHASES)
     return book
 
 
 def test_a_message_acknowledged_twice_has_its_first_time(tmp_path: Path) -> None:
     """The second acknowledgement is counted as a repeat, and changes no row."""
-    book = produced_book(tmp_path, files := [])
+    files: list[WrittenFile] = []
+    book = produced_book(tmp_path, files)
     book.open(0, np.array([10, 60]))
     book.handed_over = 2
     book.acknowledged(0, 1)
@@ -43,7 +44,8 @@ def test_a_message_acknowledged_twice_has_its_first_time(tmp_path: Path) -> None
 
 def test_what_was_never_sent_has_rows_up_to_the_end(tmp_path: Path) -> None:
     """Also of chunks that the sender never came to: as many as had their turn, and no more."""
-    book = produced_book(tmp_path, files := [])
+    files: list[WrittenFile] = []
+    book = produced_book(tmp_path, files)
     book.open(0, np.array([10, 20]))
     book.close(iter([(CHUNK_MESSAGES, np.array([30, 40, 50])), (2 * CHUNK_MESSAGES, np.array([60]))]), 40)
     rows = [row for file in files for row in pq.read_table(tmp_path / file.name).to_pylist()]
@@ -53,7 +55,8 @@ def test_what_was_never_sent_has_rows_up_to_the_end(tmp_path: Path) -> None:
 
 def test_partitions_of_a_later_topic_are_called_after_those_before(tmp_path: Path) -> None:
     """A partition's number is the campaign's, not the topic's."""
-    book = produced_book(tmp_path, files := [], first_partition=6)
+    files: list[WrittenFile] = []
+    book = produced_book(tmp_path, files, first_partition=6)
     book.open(0, np.array([10]))
     book.handed_over = 1
     book.acknowledged(0, 2)

@@ -184,7 +184,7 @@ def test_network_counts_what_the_far_side_received() -> None:
         status, result = run(str(FOLDER), "network", "127.0.0.1", port, "--seconds", 0.1, "--round-trips", 20)
         assert status == 0
         assert len(result["round_trips_ns"]) == 20
-        assert result["bytes"] > 0
+        assert result["bytes"] > 2**20  # many times what one read takes
         server.stdin.close()
         assert server.wait(timeout=10) == 0
     finally:

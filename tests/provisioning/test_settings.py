@@ -19,7 +19,7 @@ from provisioning.rendering import (
     render,
     size_bytes,
 )
-from provisioning.settings import Drift, drift, joined
+from provisioning.settings import Drift, drift, joined, merged
 
 RECORDED = Path(__file__).with_name("recorded")
 
@@ -118,3 +118,12 @@ def test_things_that_should_be_alike_show_their_difference() -> None:
     alike = [{"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "4"}]
     assert joined(alike) == {"a": "1", "b": "2,4"}
     assert joined([]) == {}
+
+
+def test_the_later_layer_wins_key_by_key() -> None:
+    """What a campaign says goes over its profile, and the rest of the profile stays."""
+    profile = {"broker": {"threads": "4", "io": "8"}, "client": {"acks": "all"}}
+    assert merged(profile, {"broker": {"threads": "16"}}) == {
+        "broker": {"threads": "16", "io": "8"},
+        "client": {"acks": "all"},
+    }

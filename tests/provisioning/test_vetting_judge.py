@@ -12,7 +12,7 @@ import pytest
 from provisioning.inventory import DataDir, HostRecord, Role, SshAddress
 from provisioning.vetting import Thresholds, Verdict, Vetting, load_thresholds
 from provisioning.vetting.judge import judge
-from provisioning.vetting.metrics import fsync_summary, percentile
+from provisioning.vetting.metrics import METRICS, fsync_summary, median_repeat, percentile
 from provisioning.vetting.probes import Pair, Probes, Repeat, Series
 
 MB = 1e6
@@ -380,3 +380,10 @@ def test_a_percentile_without_ten_samples_beyond_is_null() -> None:
     assert summary["count"] == 3000
     assert summary["p99_ns"] == 100_000
     assert summary["p99_9_ns"] is None
+
+
+def test_the_median_of_the_repeats_is_judged() -> None:
+    """Neither the best one, which hides a disk that stalls, nor the worst one, which a neighbour may have made."""
+    uneven = disk(record("broker-1"), write=(90 * MB, 100 * MB, 330 * MB), p99_ms=(0.1, 3.0, 4.0))
+    assert median_repeat(uneven, METRICS["write_bytes_per_s"]) == 100 * MB
+    assert median_repeat(uneven, METRICS["fsync_p99_ns"]) == 3_000_000
