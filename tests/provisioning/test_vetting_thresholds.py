@@ -45,7 +45,7 @@ def test_an_operators_value_counts(tmp_path: Path) -> None:
         ("reject_p99_ms = 10.0", 'reject_p99_ms = "ten"', "fsync_rule.reject_p99_ms"),
         ("repeats = 3\nspread_s = 1.0", "repeats = 2\nspread_s = 1.0", "at least 3"),
         ("fsync_count = 1_000\n", "fsync_count = 999\n", "at least 1000"),
-        ('profile = "small"', 'profile = "tiny"', "medium, report-2020, small"),
+        ('profile = "small"', 'profile = "tiny"', "medium, report-2020, short, small"),
         ("[instances.default]", "[instances.other]", "instances.default"),
         ("schema = 2", "schema = 1", "schema is 1"),
         ('source = "StreamNative', 'sauce = "StreamNative', "Did you mean 'source'"),
