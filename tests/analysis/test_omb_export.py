@@ -145,7 +145,7 @@ def test_an_export_is_imported_whole(exported: Path) -> None:
     for trial in (SOUND, FAULTY):
         made, back = document(exported, trial), import_file(exported / f"{trial}.json")
         assert back.result.generation == "g3"
-        assert [fault.fault for fault in back.faults] == ["first-window"]
+        assert not back.faults
         assert back.aggregates_used
         assert back.values()["publish_latency_p99"] == made["aggregatedPublishLatency99pct"]
         assert back.values()["send_delay_p99"] == pytest.approx(made["aggregatedPublishDelayLatency99pct"] / 1000)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from analysis.omb.faults import REFUTED_RATE
+from analysis.omb.own_export import OwnLabel, own_label
 from analysis.omb.rows import import_file
 from tests.analysis.omb_results import PUBLISHED, document, write
 

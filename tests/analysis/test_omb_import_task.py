@@ -27,7 +27,8 @@ def test_good_files_are_imported_beside_bad_ones(tmp_path: Path) -> None:
     good = write(tmp_path, "a/run [1] {x} *?.json", document("g3"))
     same_name = write(tmp_path, "b/run [1] {x} *?.json", document("g0", driver="Pulsar"))
     hidden = [
-        write(tmp_path, name, document("g1", driver=f"NATS {name}")) for name in ("_kafka.json", ".nats.json", "at 10:00.json")
+        write(tmp_path, name, document("g1", driver=f"NATS {name}"))
+        for name in ("_kafka.json", ".nats.json", "at 10:00.json")
     ]
     copy = write(tmp_path, "copy.json", document("g3"))
     cut, empty = tmp_path / "cut.json", tmp_path / "empty.json"
