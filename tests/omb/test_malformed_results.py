@@ -195,7 +195,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["import-omb", "file", "--out", "file/below"], "file is a file"),
     (["import-omb", "file", "missing"], "no file was imported"),
     (["import-omb", "empty"], "no JSON file in it"),
-    (["export-omb", "missing"], "not a results folder"),
+    (["export-omb", "empty"], "not a results folder"),
     (["export-omb", "finished", "--out", "file/below"], "file is a file"),
 ]  # fmt: skip
 
