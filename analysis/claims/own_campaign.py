@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from statistics import median
 from typing import Any
 
@@ -11,7 +13,7 @@ from analysis.campaign import AA
 from analysis.checks import EXCLUDED
 from analysis.claims.claim import Cell, Document
 from analysis.claims.figures import Figure
-from analysis.claims.quantity import Range, exactly
+from analysis.claims.quantity import Range, exactly, larger, multiply
 from analysis.claims.verdict import Reason
 
 # what an acknowledgement promised, published as (local, replication), by the name of the durability that promises it here
@@ -31,7 +33,7 @@ class OwnCampaign:
 
     document: Document
     trials: Sequence[Mapping[str, Any]]
-    measured: Mapping[tuple[str, str], float]
+    measured: Mapping[tuple[str, str], Range]
     is_published: bool = False
 
     @property
@@ -51,25 +53,23 @@ class OwnCampaign:
             return Reason.NOT_IN_CAMPAIGN
         metric = metric_of(figure)
         found = [self._measured(trial, metric) for trial in trials] if metric else []
-        values = (
-            [
-                value * to_published(figure, trial["workload"]["message_bytes"])
-                for value, trial in zip(found, trials, strict=True)
-                if value is not None
-            ]
-            if found
-            else []
-        )
-        return exactly(median(values)) if values else Reason.NOT_MEASURED
+        values = [
+            multiply(value, exactly(to_published(figure, trial["workload"]["message_bytes"])))
+            for value, trial in zip(found, trials, strict=bool(found))
+            if value is not None
+        ]
+        if not values:
+            return Reason.NOT_MEASURED
+        return Range(median(value.low for value in values), median(value.high for value in values))
 
-    def _measured(self, trial: Mapping[str, Any], metric: str) -> float | None:
-        """The metric; where it is measured per subscription, that of the slowest."""
+    def _measured(self, trial: Mapping[str, Any], metric: str) -> Range | None:
+        """The metric, as far as it is known; where it is measured per subscription, that of the slowest."""
         values = [
             value
             for (name, of), value in self.measured.items()
             if name == trial["trial"] and of.split("[")[0] == metric
         ]
-        return max(values, default=None)
+        return reduce(larger, values) if values else None
 
 
 def own_campaign(report: Mapping[str, Any], document: Document) -> OwnCampaign:
@@ -77,8 +77,15 @@ def own_campaign(report: Mapping[str, Any], document: Document) -> OwnCampaign:
     trials = tuple(
         trial for trial in report["trials"] if trial["validity"] not in EXCLUDED and trial.get("block_kind") != AA
     )
-    measured = {(str(row["trial"]), str(row["metric"])): float(row["value"]) for row in report["summary"]}
+    measured = {(str(row["trial"]), str(row["metric"])): _known(row) for row in report["summary"]}
     return OwnCampaign(document, trials, measured)
+
+
+def _known(row: Mapping[str, Any]) -> Range:
+    """A value, or what it lies between: a percentile among messages that were never answered has a lower bound alone."""
+    if row.get("low") is None:
+        return exactly(float(row["value"]))
+    return Range(float(row["low"]), math.inf if row.get("high") is None else float(row["high"]))
 
 
 def described(report: Mapping[str, Any], results: str) -> dict[str, Any]:

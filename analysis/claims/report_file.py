@@ -77,7 +77,16 @@ def _require_all(document: Mapping[str, Any]) -> None:
         _require_object(row, where)
         for key in ("trial", "metric"):
             _require(row, key, str, f"{where}.")
-        _require(row, "value", float, f"{where} ({row['trial']}, {row['metric']}).")
+        _require_value(row, f"{where} ({row['trial']}, {row['metric']}).")
+
+
+def _require_value(row: Mapping[str, Any], where: str) -> None:
+    """A value, or of one that isn't known the bounds it lies in; no upper bound is none."""
+    if row.get("value", "") is not None or row.get("low") is None:
+        _require(row, "value", float, where)
+    for key in ("low", "high"):
+        if row.get(key) is not None:
+            _require(row, key, float, where)
 
 
 def _require_object(value: Any, where: str) -> None:

@@ -41,6 +41,7 @@ Trials of samebox as result files of OpenMessaging Benchmark. Read them with wha
 - endToEndLatency is from the intended time to the receipt; there it is from the time stamp that the message got when it was sent.
 - A window's latencies are those of the messages whose intended time lies in it, so that the run's figures are those of its windows
   together. Rates count what happened in it. The last window may be shorter than ten seconds; its rates are over its own length.
+- A message that was never acknowledged is in no latency, as there; samebox's own report ranks it behind all others.
 - Percentiles are exact (nearest rank, whole microseconds). The warm-up is in no figure but the backlog.
 - System, durability, block, target rate and subscriptions are in the driver's name, which `samebox import-omb` understands.
   Versions, settings and checks have no place in the format: they are in the trial's trial.json and report.

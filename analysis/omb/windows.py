@@ -62,7 +62,8 @@ def counted_latencies(produced: DataFrame, consumed: DataFrame | None, span: Spa
 
 
 def _counted(metric: str, samples: DataFrame) -> DataFrame:
-    measured = samples.where(F.col("measured")).select(
+    # the format has no place for "longer than": a message that was never answered has no latency in it, as there
+    measured = samples.where(F.col("measured") & F.col("value_ns").isNotNull()).select(
         F.floor(F.col("second") / F.lit(WINDOW_S)).cast("int").alias("window"),
         F.floor(F.col("value_ns") / F.lit(1000)).cast("long").alias("value_us"),
     )

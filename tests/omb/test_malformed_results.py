@@ -166,6 +166,8 @@ REPORTS: list[tuple[str, str | dict[str, Any], str]] = [
     ("text for a value", report(summary=row("1.0")), '(b01, publish_latency_p99).value: expected a number, 0 or more, found "1.0"'),
     ("NaN", report(summary=row(float("nan"))), "expected a number, 0 or more, found NaN"),
     ("a negative value", report(summary=row(-1.0)), "expected a number, 0 or more, found -1.0"),
+    ("a null value", report(summary=row(None)), "expected a number, 0 or more, found null"),
+    ("a text for a bound", report(summary=[{**row(None)[0], "low": "5"}]), 'low: expected a number, 0 or more, found "5"'),
     ("null summary", report(summary=None), "summary: expected a list, found null"),
 ]  # fmt: skip
 

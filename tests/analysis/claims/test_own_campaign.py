@@ -170,3 +170,19 @@ def test_the_pages_chapter_has_the_claims_of_what_ran() -> None:
     assert "Kafka&#39;s p99 publish is 3 × Pulsar&#39;s" in page
     assert '<span class="verdict confirmed">confirmed</span><br>As claimed' in page
     assert environment.get_template("claims").render(report={"claims": []}, manifest=document["manifest"]).strip() == ""
+
+
+def test_a_bound_decides_where_it_can() -> None:
+    """A percentile among messages that were never answered is "more than": enough against "under", and no help for "3 times"."""
+    under = report({"pulsar": [8] * 6})
+    times = report({"pulsar": [4] * 6, "kafka": [4] * 6})
+    for document in (under, times):
+        for row in document["summary"]:
+            if row["trial"].endswith(("pulsar" if document is under else "kafka",)):
+                row |= {"value": None, "low": 8.0, "high": None}
+
+    found, open_ended = verdict_on("SN20-C19", under), verdict_on("SN20-C18", times)
+
+    assert found.verdict == CONTRADICTED
+    assert "at least 8, at least 8" in found.sentence
+    assert open_ended.verdict == INCONCLUSIVE
