@@ -13,11 +13,13 @@ from analysis.certainty.dependence import dependence_of
 from analysis.certainty.interval import FEWEST_BLOCKS, TOO_FEW_BLOCKS
 from analysis.certainty.noise_band import why_no_band
 from analysis.certainty.verdict import SHOWN
+from analysis.checks import Check
 from analysis.comparison import RATE, BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion
 from analysis.evidence import Evidence
 from analysis.formatting import bounded, bounded_number, bounded_quantity, interval, number, ratios, size, words
 from analysis.latencies import RESPONSE
 from analysis.percentiles import Percentile
+from analysis.warned import warned_sentences
 
 _SPOKEN = ("response_latency_p99", "response_latency_p50", RATE, "drain_rate")
 _CELLS_SPOKEN = 3  # of more, each one's ratio would fill the first screen
@@ -39,8 +41,11 @@ def answer(
     outcomes: Sequence[ContestantOutcome],
     excluded: Sequence[Exclusion],
     aa_outcomes: Sequence[ContestantOutcome] = (),
+    checks: Sequence[Check] = (),
 ) -> Answer:
-    """Puts the outcomes first, then the headline ratios. `aa_outcomes`: of A/A blocks, told only where something wasn't met."""
+    """Puts the outcomes first, then the headline ratios. `aa_outcomes`: of A/A blocks, told only where something wasn't met.
+    `checks`: what they only warned of is told.
+    """
     findings = [_outcome_sentence(outcome) for outcome in outcomes]
     unsound = {exclusion.trial for exclusion in excluded}
     sound = [each for each in trials if each.trial.name not in unsound and not each.trial.is_aa]
@@ -49,6 +54,7 @@ def answer(
     findings += _ratio_sentences(found) if comparisons else _value_sentences(sound)
     warnings = _size_warnings(campaign.manifest)
     warnings += _silence_warnings(sound)
+    warnings += warned_sentences(checks, {each.trial.name for each in trials} - unsound)
     warnings += [_excluded_sentence(excluded)] if excluded else []
     warnings += [f"In A/A blocks, {_outcome_sentence(o)}" for o in aa_outcomes if o.not_met or o.unknown]
     warnings += _design_warnings(campaign)

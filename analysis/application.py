@@ -99,7 +99,7 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         aa_outcomes=aa_outcomes,
         excluded=excluded,
         comparisons=comparisons,
-        answer=answer(campaign, trials, comparisons, outcomes, excluded, aa_outcomes),
+        answer=answer(campaign, trials, comparisons, outcomes, excluded, aa_outcomes, checks),
         cross_checks=cross_checks(trials, natives, checks, measured),
     )
 

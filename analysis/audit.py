@@ -65,13 +65,24 @@ def sequence_bucket(bits: int) -> Column:
 def acknowledged_fingerprints(produced: DataFrame, bits: int = SEQUENCE_BITS) -> DataFrame:
     """Per trial, producer, phase and sequence bucket: what was scheduled, sent, acknowledged, and the latter's fingerprint."""
     acked, sent = F.col("acked_ns").isNotNull(), F.col("sent_ns").isNotNull()
-    in_window = (F.col("acked_ns") >= F.col("measure_start_ns")) & (F.col("acked_ns") < F.col("measure_end_ns"))
+    begin, end = F.col("measure_start_ns"), F.col("measure_end_ns")
+    due_before, due_by_end = F.col("intended_ns") < begin, F.col("intended_ns") < end
+    before, by_end = F.col("acked_ns") < begin, F.col("acked_ns") < end
+    on_time = due_by_end & ~due_before & by_end
+    late = due_by_end & ~due_before & ~by_end
+    impossible = (F.col("sent_ns") < F.col("intended_ns")) | (F.col("acked_ns") < F.col("intended_ns"))
     return produced.groupBy("trial", "producer", "phase", sequence_bucket(bits)).agg(
         F.count("*").alias("scheduled"),
         F.count_if(sent).alias("sent"),
         F.count_if(acked).alias("acknowledged"),
         F.count_if(sent & ~acked).alias("sent_unacknowledged"),
-        F.count_if(in_window).alias("acknowledged_in_window"),
+        F.count_if(~before & by_end).alias("acknowledged_in_window"),
+        F.count_if(on_time).alias("acknowledged_on_time"),
+        F.count_if(late).alias("acknowledged_late"),
+        F.count_if(due_before & acked & ~before).alias("carried_in"),
+        F.count_if(due_before & (~acked | ~before)).alias("behind_at_start"),
+        F.count_if(due_by_end & (~acked | ~by_end)).alias("behind_at_end"),
+        F.count_if(impossible).alias("impossible_times"),
         F.count("error").alias("errors"),
         F.max("sequence").alias("highest_sequence"),
         F.coalesce(F.sum(F.when(acked, _hash())), F.lit(0)).alias("fingerprint"),

@@ -102,6 +102,11 @@ class Trial:
         own = int(self.workload["subscriptions"]) if self.workload["consumers"] else 0
         return own + (int(backlog["subscriptions"]) if backlog else 0)
 
+    def hosts_beside(self, name: str) -> set[str]:
+        """The hosts on the same machine as a host (told by its boot id), that one included."""
+        boots = {host["name"]: host["boot_id"] for host in self.document["hosts"]}
+        return {host for host, boot_id in boots.items() if boot_id == boots.get(name)}
+
     def measured_ns(self) -> tuple[int, int] | None:
         """Start and end of the measured phase, or None if the trial never reached it."""
         return self.phase_ns(self.measured_phase)

@@ -1,6 +1,6 @@
 """Turns declared checks into verdicts: one rule per check, from an explicit registry. A rule that crashes is unknown, never valid.
 
-The rules are in validity_rules.py and outcome_rules.py; bounds come from the manifest, where they were declared before the run.
+The rules are in validity_rules.py, disturbance_rules.py and outcome_rules.py; their bounds are the manifest's, declared before the run.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from analysis import outcome_rules, validity_rules
+from analysis import disturbance_rules, outcome_rules, validity_rules
 from analysis.evidence import Evidence
 from analysis.finding import Finding, Missing
 from analysis.steady_disks import steady_disks
@@ -17,13 +17,16 @@ from analysis.steady_disks import steady_disks
 Rule = Callable[[Evidence, Mapping[str, Any]], Finding]
 
 RULES: Mapping[str, Rule] = {
-    "send-delay": validity_rules.send_delay,
+    "send-delay": disturbance_rules.send_delay,
     "settings": validity_rules.settings,
     "cold-caches": validity_rules.cold_caches,
     "steal": validity_rules.steal,
     "network-allowance": validity_rules.network_allowance,
     "clock": validity_rules.clock,
-    "client-cpu": validity_rules.client_cpu,
+    "client-cpu": disturbance_rules.client_cpu,
+    "foreign-load": disturbance_rules.foreign_load,
+    "cpu-pressure": disturbance_rules.cpu_pressure,
+    "possible-times": disturbance_rules.possible_times,
     "hosts-kept": validity_rules.hosts_kept,
     "same-boot": validity_rules.same_boot,
     "steady-disks": steady_disks,

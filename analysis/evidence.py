@@ -15,7 +15,13 @@ from analysis.percentiles import Percentile
 
 @dataclass(frozen=True)
 class Counts:
-    """Messages of a trial by what happened to them. `*_in_window`: during the measure phase, whenever they were scheduled."""
+    """Messages of a trial by what happened to them. `*_in_measure`: of those scheduled in the measure phase. `*_in_window`: during
+    the measure phase, whenever they were scheduled.
+
+    `kept_up_in_measure`: of those scheduled in the measure phase, acknowledged before its end, and as many of those acknowledged
+    later as were on their way when it began: what a steady system has in flight at its end is not missing.
+    `behind_at_start`, `behind_at_end`: due by then, and not acknowledged. `impossible_times`: sent or acknowledged before their turn.
+    """
 
     scheduled: int
     sent: int
@@ -28,6 +34,10 @@ class Counts:
     received_in_window: Mapping[str, int]
     rows: Mapping[str, int]  # read back, by kind of record
     per_producer: Mapping[int, tuple[int, int]]  # producer -> (rows, highest sequence)
+    kept_up_in_measure: int = 0
+    behind_at_start: int = 0
+    behind_at_end: int = 0
+    impossible_times: int = 0
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,8 @@ class MachineUse:
     """One machine over the measure phase. Shares are of all its CPUs; None = not recorded.
 
     `allowances_exceeded`: packets held back or dropped by the network cards' allowances, by counter; empty = nothing counts them.
+    `user_cores`: CPU time in user mode per second. `cpu_waiting_share`: of the time, in which some task waited for a CPU (the kernel's
+    pressure). `run_queue`: tasks running or ready to, on average.
     """
 
     host: str
@@ -42,16 +54,21 @@ class MachineUse:
     disk_written_bytes: float | None
     dirty_highest_bytes: float | None
     allowances_exceeded: Mapping[str, float] = field(default_factory=dict)
+    cpus: float | None = None
+    user_cores: float | None = None
+    cpu_waiting_share: float | None = None
+    run_queue: float | None = None
 
 
 @dataclass(frozen=True)
 class DaemonUse:
-    """One daemon over the measure phase."""
+    """One daemon over the measure phase. `user_cores`: CPU time in user mode per second."""
 
     host: str
     daemon: str
     rss_highest_bytes: float | None
     cpu_s: float | None
+    user_cores: float | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +96,11 @@ class Evidence:
     def observation(self, name: str) -> Any:
         """An observation of trial.json; raises KeyError if it was not made."""
         return self.trial.document["observations"][name]
+
+    def ended_by_the_system(self) -> str | None:
+        """The rule by which the system itself ended the trial, if it did."""
+        abort = self.trial.document["abort"]
+        return str(abort["rule"]) if abort and abort["axis"] == "outcome" else None
 
     def daemons_gone(self) -> list[str]:
         """The daemons that ended, or were another process at the end; none where they were not recorded."""

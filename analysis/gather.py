@@ -88,6 +88,10 @@ def _counts(trial: Trial, own: Sequence[Any], received: Sequence[Any], telemetry
             "hosts": sum(row["rows"] for row in telemetry),
         },
         per_producer=_per_producer(own),
+        kept_up_in_measure=total("acknowledged_on_time") + min(total("acknowledged_late"), total("carried_in")),
+        behind_at_start=total("behind_at_start"),
+        behind_at_end=total("behind_at_end"),
+        impossible_times=total("impossible_times"),
     )
 
 
@@ -119,6 +123,10 @@ def _machines(rows: Sequence[Any]) -> list[MachineUse]:
                     for metric, row in sorted(by_metric.items())
                     if metric.endswith(ALLOWANCE_EXCEEDED) and row["growth"] is not None
                 },
+                cpus=_value(by_metric, "cpus", "highest"),
+                user_cores=_per_second(by_metric, "cpu_user_s"),
+                cpu_waiting_share=_per_second(by_metric, "psi_cpu_some_s"),
+                run_queue=_value(by_metric, "run_queue", "mean"),
             )
         )
     return found
@@ -129,8 +137,15 @@ def _daemons(rows: Sequence[Any]) -> list[DaemonUse]:
     found = []
     for host, daemon in names:
         own = {row["metric"]: row for row in rows if (row["host"], row["source"]) == (host, daemon)}
-        found.append(DaemonUse(host, daemon, _value(own, "rss_bytes", "highest"), _value(own, "cpu_s", "growth")))
+        rss_bytes, cpu_s = _value(own, "rss_bytes", "highest"), _value(own, "cpu_s", "growth")
+        found.append(DaemonUse(host, daemon, rss_bytes, cpu_s, _per_second(own, "cpu_user_s")))
     return found
+
+
+def _per_second(rows: Mapping[str, Any], metric: str) -> float | None:
+    """How fast a counter grew, over the time between its first and last sample of the measure phase."""
+    growth, seconds = _value(rows, metric, "growth"), _value(rows, metric, "seconds")
+    return growth / seconds if growth is not None and seconds else None
 
 
 def _value(rows: Mapping[str, Any], metric: str, column: str) -> float | None:

@@ -16,6 +16,7 @@ RESPONSE = "response_latency"
 PUBLISH = "publish_latency"
 END_TO_END = "end_to_end_latency"
 SEND_DELAY = "send_delay"
+CLIENT_DELAY = "client_delay"
 PUBLISH_OF_PHASE = {BUILD: "publish_latency_build", TAIL: "publish_latency_tail"}
 NO_SUBSCRIPTION = ""  # a producer's own times belong to no subscription; null keys don't join
 
@@ -53,7 +54,7 @@ class Series:
 
 
 def produced_latencies(produced: DataFrame) -> dict[str, DataFrame]:
-    """Response latency, publish latency and send delay of every message, by metric.
+    """Response latency, publish latency, send delay and what of it is the client's own, of every message, by metric.
 
     A message acknowledged before its send call returned has a publish latency of 0, never less (docs/records.md).
     """
@@ -62,8 +63,11 @@ def produced_latencies(produced: DataFrame) -> dict[str, DataFrame]:
         RESPONSE: F.col("acked_ns") - F.col("intended_ns"),
         PUBLISH: F.when(waited_ns < F.lit(0), F.lit(0)).when(waited_ns >= F.lit(0), waited_ns),
         SEND_DELAY: F.col("sent_ns") - F.col("intended_ns"),
+        CLIENT_DELAY: F.col("sent_ns") - F.greatest("intended_ns", "held_until_ns"),
     }
-    return {metric: _samples(produced, value_ns) for metric, value_ns in values_ns.items()}
+    samples = {metric: _samples(produced, value_ns) for metric, value_ns in values_ns.items()}
+    # a message that was never sent has no client's part: its system may have held it to the end
+    return {**samples, CLIENT_DELAY: samples[CLIENT_DELAY].where(F.col("value_ns").isNotNull())}
 
 
 def consumed_latencies(consumed: DataFrame) -> DataFrame:

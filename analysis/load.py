@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 
 from analysis.campaign import Campaign, Trial
 from analysis.errors import AnalysisError
-from analysis.schema import PLACE_COLUMNS, RECORDS, SCHEMA_VERSION, TRIAL_COLUMNS
+from analysis.schema import ADDED, PLACE_COLUMNS, RECORDS, SCHEMA_VERSION, TRIAL_COLUMNS
 from analysis.storage import Footer, Storage
 
 
@@ -66,7 +66,7 @@ def refuse_unknown(footer: Footer, kind: str) -> None:
             next_step="Analyse it with the samebox version that wrote it.",
         )
     # Spark would fill a missing column with nulls and say nothing
-    missing = [name for name in RECORDS[kind].fieldNames() if name not in footer.columns]
+    missing = [name for name in RECORDS[kind].fieldNames() if name not in footer.columns and name not in ADDED]
     if missing:
         raise AnalysisError(
             f"{footer.path}: has no column {', '.join(missing)} though it says schema {SCHEMA_VERSION}."

@@ -18,6 +18,7 @@ UNITS: Mapping[str, str] = {
     "publish_latency": "ms",
     "end_to_end_latency": "ms",
     "send_delay": "ms",
+    "client_delay": "ms",
     "publish_latency_build": "ms",
     "publish_latency_tail": "ms",
     "catch_up_time": "s",
@@ -26,6 +27,8 @@ UNITS: Mapping[str, str] = {
     "throughput_offered": "msg/s",
     "throughput_achieved": "msg/s",
     "throughput_received": "msg/s",
+    "unacknowledged_at_start": "messages",
+    "unacknowledged_at_end": "messages",
     "messages_scheduled": "messages",
     "messages_sent": "messages",
     "messages_acknowledged": "messages",
@@ -120,11 +123,14 @@ def _throughput(evidence: Evidence) -> Iterator[Measurement]:
     seconds, counts = (bounds[1] - bounds[0]) / _NS_PER_S, evidence.counts
     by_name = {
         "throughput_offered": counts.scheduled_in_measure,
-        "throughput_achieved": counts.acknowledged_in_window,
+        "throughput_achieved": counts.kept_up_in_measure,
         "throughput_received": sum(counts.received_in_window.values()),
     }
     for name, messages in by_name.items():
         yield _measured(evidence, name, messages / seconds, messages)
+    scheduled = counts.scheduled_in_measure
+    yield _measured(evidence, "unacknowledged_at_start", counts.behind_at_start, scheduled)
+    yield _measured(evidence, "unacknowledged_at_end", counts.behind_at_end, scheduled)
 
 
 def _deliveries(evidence: Evidence) -> Iterator[Measurement]:

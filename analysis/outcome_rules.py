@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from analysis.campaign import NANOSECONDS
 from analysis.evidence import Evidence
 from analysis.finding import Finding, Missing
+from analysis.formatting import number
 from analysis.promise import is_acknowledged
 
 Bounds = Mapping[str, Any]
 
 
 def offered_rate(evidence: Evidence, bounds: Bounds) -> Finding:
-    """Acknowledgements kept up with the schedule; of a search, some rate was sustained."""
+    """What the measure phase scheduled was acknowledged as it came; of a search, some rate was sustained.
+
+    A system that is behind by as much at the end as at the start has kept the rate; by how much it is behind is said.
+    """
     counts, pacing = evidence.counts, evidence.trial.workload["pacing"]
     if pacing == "closed-loop":
         return Finding(True, "A closed loop offers no rate of its own: it sends when the system lets it.")
@@ -21,12 +27,18 @@ def offered_rate(evidence: Evidence, bounds: Bounds) -> Finding:
         return _searched(evidence)
     if not counts.scheduled_in_measure:
         raise Missing("The trial has no message in its measure phase.")
-    share, bound = counts.acknowledged_in_window / counts.scheduled_in_measure, float(bounds["share"])
+    share, bound = counts.kept_up_in_measure / counts.scheduled_in_measure, float(bounds["share"])
     sentence = (
-        f"{counts.acknowledged_in_window:,} messages {_settled(evidence)} during the measure phase, "
-        f"{share:.2%} of the {counts.scheduled_in_measure:,} scheduled in it; the bound is {bound:.1%}."
+        f"{_percent(share)} of the {counts.scheduled_in_measure:,} messages scheduled in the measure phase {_settled(evidence)} "
+        f"as they came; the bound is {bound:.1%}. {_behind(evidence)}"
     )
-    return Finding(share >= bound, sentence, {"share": share, "bound": bound})
+    figures = {
+        "share": share,
+        "bound": bound,
+        "unacknowledged_at_start": counts.behind_at_start,
+        "unacknowledged_at_end": counts.behind_at_end,
+    }
+    return Finding(share >= bound, sentence, figures)
 
 
 def _searched(evidence: Evidence) -> Finding:
@@ -36,10 +48,10 @@ def _searched(evidence: Evidence) -> Finding:
         return Finding(False, "No rate was sustained at full length.", {"search": search})
     if not counts.scheduled_in_measure:
         raise Missing("The trial has no message in its measure phase.")
-    share = counts.acknowledged_in_window / counts.scheduled_in_measure
+    share = counts.kept_up_in_measure / counts.scheduled_in_measure
     sentence = (
-        f"{search['rate_per_s']:,} messages a second were sustained at full length; {share:.2%} of those scheduled in the measure "
-        f"phase {_settled(evidence)} during it."
+        f"{search['rate_per_s']:,} messages a second were sustained at full length; {_percent(share)} of those scheduled in the "
+        f"measure phase {_settled(evidence)} as they came. {_behind(evidence)}"
     )
     return Finding(True, sentence, {"rate_per_s": search["rate_per_s"], "share": share})
 
@@ -140,6 +152,24 @@ def kept_answering(evidence: Evidence, _bounds: Bounds) -> Finding:
     if abort:
         raise Missing("The trial was aborted for another reason before its end.")
     return Finding(True, "The system answered to the end.", {"acknowledged": evidence.counts.acknowledged})
+
+
+def _behind(evidence: Evidence) -> str:
+    """What was due and not acknowledged at the ends of the measure phase, and how long the schedule takes for so much."""
+    counts, bounds_ns = evidence.counts, evidence.trial.measured_ns()
+    if bounds_ns is None:
+        return ""
+    per_s = counts.scheduled_in_measure / ((bounds_ns[1] - bounds_ns[0]) / NANOSECONDS)
+    at = (
+        f"{behind:,} messages ({number(behind / per_s)} s of load)"
+        for behind in (counts.behind_at_start, counts.behind_at_end)
+    )
+    return f"Due and unacknowledged when it began: {next(at)}; when it ended: {next(at)}."
+
+
+def _percent(share: float) -> str:
+    """Never 100 % of what isn't all."""
+    return f"{math.floor(share * 1e4) / 100:.2f}%"
 
 
 def _deliveries(evidence: Evidence) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from analysis.checks import Check, validity_of
 from analysis.comparison import BlockRatio, Comparison, ContestantOutcome, Exclusion
 from analysis.cross_check import CrossCheck
 from analysis.evidence import Evidence
-from analysis.latencies import END_TO_END, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
+from analysis.latencies import CLIENT_DELAY, END_TO_END, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
 from analysis.metrics import Measurement, is_withheld
 from analysis.outputs import OWN
 from analysis.percentiles import TABLE_QUANTILES, quantile_name
@@ -205,7 +205,7 @@ def _phase(phase: Mapping[str, Any]) -> dict[str, Any]:
 def _latencies(evidence: Evidence) -> list[dict[str, Any]]:
     """One entry per metric and subscription, with every table percentile: ms, or null and why (withheld, longer than was waited)."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for metric in (RESPONSE, PUBLISH, *PUBLISH_OF_PHASE.values(), END_TO_END, SEND_DELAY):
+    for metric in (RESPONSE, PUBLISH, *PUBLISH_OF_PHASE.values(), END_TO_END, SEND_DELAY, CLIENT_DELAY):
         for one in evidence.percentiles:
             if one.metric != metric or one.quantile_ppm not in TABLE_QUANTILES:
                 continue

@@ -24,6 +24,7 @@ PRODUCED = T.StructType(
         T.StructField("acked_ns", T.LongType(), True),
         T.StructField("error", T.StringType(), True),
         T.StructField("phase", T.StringType(), False),
+        T.StructField("held_until_ns", T.LongType(), True),
     ]
 )
 CONSUMED = T.StructType(
@@ -48,6 +49,8 @@ HOSTS = T.StructType(
         T.StructField("value", T.DoubleType(), False),
     ]
 )
+# columns that files of earlier versions don't have; they are read as null
+ADDED = frozenset({"held_until_ns"})
 # record kind (= the folder's name inside a trial) -> layout
 RECORDS = {"produced": PRODUCED, "consumed": CONSUMED, "hosts": HOSTS}
 

@@ -45,13 +45,16 @@ def telemetry_over_time(hosts: DataFrame) -> DataFrame:
 
 
 def telemetry_of_measure_phase(hosts: DataFrame) -> DataFrame:
-    """Per trial, host, source and metric: rows in all, and growth, mean and maximum inside the measure phase."""
+    """Per trial, host, source and metric: rows in all, and inside the measure phase growth, mean, maximum and the seconds sampled."""
     measured = F.col("time_ns").between(F.col("measure_start_ns"), F.col("measure_end_ns"))
     value = F.when(measured, F.col("value"))
     return hosts.groupBy("trial", "host", "source", "metric", "kind").agg(
         F.count("*").alias("rows"),
         F.count(value).alias("samples"),
         (F.max(value) - F.min(value)).alias("growth"),
+        (
+            (F.max(F.when(measured, F.col("time_ns"))) - F.min(F.when(measured, F.col("time_ns")))) / F.lit(NANOSECONDS)
+        ).alias("seconds"),
         F.mean(value).alias("mean"),
         F.max(value).alias("highest"),
     )

@@ -1,4 +1,5 @@
-"""Was the measurement sound? One small rule per validity check of docs/records.md. None of them looks at a system's latency.
+"""Was the measurement sound? One small rule per validity check of docs/records.md; those about clients and machines are in
+disturbance_rules.py. None of them looks at a system's latency.
 
 Where a system itself has ended a trial, or one of its daemons, what can't be observed any more is its doing: that is an outcome
 and no defect of the measurement. Calling it unknown would exclude just those trials in which a system failed.
@@ -13,36 +14,9 @@ from typing import Any
 from analysis.campaign import NANOSECONDS
 from analysis.evidence import Evidence
 from analysis.finding import Finding, Missing
-from analysis.latencies import SEND_DELAY
 
 _MS = 1e6  # nanoseconds
-_P99 = 990_000
 Bounds = Mapping[str, Any]
-
-
-def send_delay(evidence: Evidence, bounds: Bounds) -> Finding:
-    """The load generator kept its own schedule, but for what a full in-flight window, so the system, held it back.
-
-    A message can't be late by more than the window was full in all and by what the client itself is slow. Judging the whole
-    delay would exclude just those trials in which a system falls behind.
-    """
-    found = evidence.percentile(SEND_DELAY, _P99)
-    if found is None or found.value_ns is None:
-        if rule := _ended_by_the_system(evidence):
-            return Finding(
-                True, f"The system ended the trial ({rule}) before enough was sent for a p99 of the send delay."
-            )
-        raise Missing("The measure phase has too few sent messages for a p99 of the send delay.")
-    p99_ms, bound = found.value_ns / _MS, float(bounds["p99_ms"])
-    workers = evidence.observation("workers")
-    held_back_ms = max((float(worker.get("held_back_s") or 0) * 1e3 for worker in workers), default=0.0)
-    own_ms = max(0.0, p99_ms - held_back_ms)
-    sentence = f"Send delay p99 was {p99_ms:,.3g} ms"
-    if held_back_ms:
-        sentence += f", of which a full in-flight window (the system) explains up to {held_back_ms:,.0f} ms"
-    sentence += f"; the bound on what is the client's own is {bound:g} ms."
-    figures = {"p99_ms": p99_ms, "held_back_ms": held_back_ms, "bound_ms": bound, "samples": found.samples}
-    return Finding(own_ms <= bound, sentence, figures)
 
 
 def settings(evidence: Evidence, _bounds: Bounds) -> Finding:
@@ -80,7 +54,7 @@ def steal(evidence: Evidence, bounds: Bounds) -> Finding:
     """The hypervisor gave the machines the CPU they were promised."""
     shares = {use.host: use.cpu_shares["steal"] for use in evidence.machines if "steal" in use.cpu_shares}
     if not shares:
-        if rule := _ended_by_the_system(evidence):
+        if rule := evidence.ended_by_the_system():
             return Finding(True, f"The system ended the trial ({rule}) before the measure phase.")
         raise Missing("No CPU telemetry was recorded in the measure phase.")
     host, worst = max(shares.items(), key=lambda item: item[1])
@@ -93,7 +67,7 @@ def network_allowance(evidence: Evidence, bounds: Bounds) -> Finding:
     """No network card held packets back because its instance type's allowance was used up."""
     counted = {use.host: use.allowances_exceeded for use in evidence.machines}
     if not counted:
-        if rule := _ended_by_the_system(evidence):
+        if rule := evidence.ended_by_the_system():
             return Finding(True, f"The system ended the trial ({rule}) before the measure phase.")
         raise Missing("No telemetry was recorded in the measure phase.")
     uncounted = sorted(host for host, counters in counted.items() if not counters)
@@ -122,25 +96,6 @@ def clock(evidence: Evidence, bounds: Bounds) -> Finding:
     bound = float(bounds["bound_ms"])
     sentence = f"Clocks agreed to within {worst_ns / _MS:.3g} ms (worst: {host}); the bound is {bound:g} ms."
     return Finding(worst_ns / _MS <= bound, sentence, {"worst_ms": worst_ns / _MS, "host": host, "bound_ms": bound})
-
-
-def client_cpu(evidence: Evidence, bounds: Bounds) -> Finding:
-    """No worker was short of CPU: each has one core's worth of Python and no more."""
-    workers = evidence.observation("workers")
-    if not workers:
-        raise Missing("No worker reported its CPU time.")
-    silent = [worker["worker"] for worker in workers if worker["cpu_s"] is None or not worker["wall_s"]]
-    rule = _ended_by_the_system(evidence)
-    if silent and not rule:
-        raise Missing(f"No CPU time was reported by {', '.join(silent)}.")
-    reported = [worker for worker in workers if worker["worker"] not in silent]
-    if not reported:
-        return Finding(True, f"The system ended the trial ({rule}) before any worker could report its CPU time.")
-    shares = {worker["worker"]: float(worker["cpu_s"]) / float(worker["wall_s"]) for worker in reported}
-    name, worst = max(shares.items(), key=lambda item: item[1])
-    bound = float(bounds["share_of_core"])
-    sentence = f"The busiest worker ({name}) used {worst:.0%} of a core; the bound is {bound:.0%}."
-    return Finding(worst <= bound, sentence, {"shares_of_core": shares, "bound": bound})
 
 
 def hosts_kept(evidence: Evidence, _bounds: Bounds) -> Finding:
@@ -204,7 +159,7 @@ def independent_count(evidence: Evidence, _bounds: Bounds) -> Finding:
     stored = evidence.observation("messages_stored")
     gone = evidence.daemons_gone()
     if stored is None:
-        if rule := _ended_by_the_system(evidence):
+        if rule := evidence.ended_by_the_system():
             return Finding(True, f"The system ended the trial ({rule}), so it was not asked for its own count.")
         if gone:
             sentence = f"The broker's own count could not be read, for it had lost {', '.join(gone)}: there is no second witness."
@@ -241,12 +196,6 @@ def _stored_before(evidence: Evidence) -> int:
     if before is None:
         raise Missing("The broker's own count could not be read before the search's last run.")
     return int(before)
-
-
-def _ended_by_the_system(evidence: Evidence) -> str | None:
-    """The rule by which the system itself ended the trial, if it did."""
-    abort = evidence.trial.document["abort"]
-    return str(abort["rule"]) if abort and abort["axis"] == "outcome" else None
 
 
 def _schedule(evidence: Evidence) -> tuple[float, float]:

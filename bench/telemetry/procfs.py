@@ -28,6 +28,7 @@ class ProcessCounters(NamedTuple):
 
     started_ticks: int
     cpu_s: float
+    user_s: float
     threads: int
     rss_bytes: int
 
@@ -118,6 +119,7 @@ def process(stat: str) -> ProcessCounters:
     return ProcessCounters(
         started_ticks=int(fields[19]),
         cpu_s=(int(fields[11]) + int(fields[12])) / TICKS_PER_S,
+        user_s=int(fields[11]) / TICKS_PER_S,
         threads=int(fields[17]),
         rss_bytes=int(fields[21]) * PAGE_BYTES,
     )

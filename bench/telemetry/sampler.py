@@ -92,8 +92,8 @@ class Daemons:
     def __init__(self, run_dir: Path, proc: Path = Path("/proc")) -> None:
         self._run_dir = run_dir
         self._proc = proc
-        self._last: dict[str, tuple[tuple[int, int], float]] = {}
-        self._carried_s: dict[str, float] = {}
+        self._last: dict[tuple[str, str], tuple[tuple[int, int], float]] = {}
+        self._carried_s: dict[tuple[str, str], float] = {}
 
     def sample(self) -> dict[str, procfs.Metrics]:
         """Daemon name -> its metrics, for those that are running."""
@@ -106,20 +106,21 @@ class Daemons:
                 continue
             if counters.started_ticks != started_ticks:  # another process got the pid of one that ended
                 continue
-            name = pid_file.stem
+            name, identity = pid_file.stem, (pid, started_ticks)
             found[name] = {
                 "rss_bytes": counters.rss_bytes,
-                "cpu_s": self._growing(name, (pid, started_ticks), counters.cpu_s),
+                "cpu_s": self._growing((name, "cpu_s"), identity, counters.cpu_s),
+                "cpu_user_s": self._growing((name, "cpu_user_s"), identity, counters.user_s),
                 "threads": counters.threads,
             }
         return found
 
-    def _growing(self, name: str, identity: tuple[int, int], cpu_s: float) -> float:
-        last = self._last.get(name)
+    def _growing(self, counter: tuple[str, str], identity: tuple[int, int], cpu_s: float) -> float:
+        last = self._last.get(counter)
         if last is not None and last[0] != identity:
-            self._carried_s[name] = self._carried_s.get(name, 0.0) + last[1]
-        self._last[name] = (identity, cpu_s)
-        return self._carried_s.get(name, 0.0) + cpu_s
+            self._carried_s[counter] = self._carried_s.get(counter, 0.0) + last[1]
+        self._last[counter] = (identity, cpu_s)
+        return self._carried_s.get(counter, 0.0) + cpu_s
 
 
 def line_of(clock: Clock, machine: Machine | None, daemons: Daemons) -> str:

@@ -23,6 +23,7 @@ PRODUCED_FIELDS: list[pa.Field[Any]] = [
     pa.field("acked_ns", pa.int64()),
     pa.field("error", pa.string()),
     pa.field("phase", pa.string()),
+    pa.field("held_until_ns", pa.int64()),
 ]
 PRODUCED = pa.schema(PRODUCED_FIELDS)
 CONSUMED_FIELDS: list[pa.Field[Any]] = [
@@ -58,7 +59,10 @@ CHECKS: list[dict[str, Any]] = [
     {"check": "steal", "axis": "validity", "on_failure": "warn", "bounds": {"share": 0.01}},
     {"check": "network-allowance", "axis": "validity", "on_failure": "invalid", "bounds": {"packets": 0, "uncounted_machines": 0}},
     {"check": "clock", "axis": "validity", "on_failure": "invalid", "bounds": {"bound_ms": 1.0}},
-    {"check": "client-cpu", "axis": "validity", "on_failure": "warn", "bounds": {"share_of_core": 0.8}},
+    {"check": "client-cpu", "axis": "validity", "on_failure": "warn", "bounds": {"share_of_core": 0.8, "share_of_host": 0.9}},
+    {"check": "foreign-load", "axis": "validity", "on_failure": "warn", "bounds": {"cores": 0.25}},
+    {"check": "cpu-pressure", "axis": "validity", "on_failure": "warn", "bounds": {"waiting_share": 0.5, "tasks_per_cpu": 2.0}},
+    {"check": "possible-times", "axis": "validity", "on_failure": "invalid"},
     {"check": "hosts-kept", "axis": "validity", "on_failure": "invalid"},
     {"check": "same-boot", "axis": "validity", "on_failure": "invalid"},
     {"check": "steady-disks", "axis": "validity", "on_failure": "warn"},
@@ -170,6 +174,7 @@ def _produced(plan: Plan, shape: Shape, start_ns: int) -> dict[int, dict[str, li
             table["acked_ns"].append(int(sent[index] + service[index]) if acked else None)
             table["error"].append("timed out" if not cut and not acked else None)
             table["phase"].append("warmup" if index * gap_ns < shape.warmup_s * S else "measure")
+            table["held_until_ns"].append(None)
         tables[producer] = table
     return tables
 
@@ -235,10 +240,14 @@ def _hosts(shape: Shape, start_ns: int) -> dict[str, list[Any]]:
         written += float(random.uniform(2e6, 9e6))
         rows.append((time_ns, "broker-1", "machine", "disk_written_bytes", "counter", written))
         rows.append((time_ns, "broker-1", "machine", "ena_pps_allowance_exceeded", "counter", 7.0))
+        rows.append((time_ns, "broker-1", "machine", "cpus", "gauge", 2.0))
+        rows.append((time_ns, "broker-1", "machine", "run_queue", "gauge", 1.0))
+        rows.append((time_ns, "broker-1", "machine", "psi_cpu_some_s", "counter", 30.0 + 0.1 * second))
         rows.append((time_ns, "broker-1", "machine", "dirty_bytes", "gauge", float(random.uniform(1e6, 4e7))))
         for host in ("broker-1", "broker-2", "broker-3"):
             rows.append((time_ns, host, "broker", "rss_bytes", "gauge", 6e8 + second * 1e6))
             rows.append((time_ns, host, "broker", "cpu_s", "counter", 10.0 + 0.3 * second))
+            rows.append((time_ns, host, "broker", "cpu_user_s", "counter", 8.0 + 0.2 * second))
     return {name: [row[index] for row in rows] for index, name in enumerate(HOSTS.names)}
 
 
@@ -265,7 +274,7 @@ def trial_document(plan: Plan, shape: Shape, start_ns: int, rows: dict[str, int]
             "settled": [{"host": "broker-1", "quiet": False, "waited_s": 20.0, "disks": ["vda"], "in_flight": 3, "dirty_bytes": 0, "writeback_bytes": 0}],  # noqa: E501
         },
         "workers": [
-            {"worker": name, "role": name.split("-")[0], "host": "client-1", "cpu_s": 2.1, "wall_s": 12.0, "rss_peak_bytes": 90_000_000, "rows": 1600, "exit_status": 0}  # noqa: E501
+            {"worker": name, "role": name.split("-")[0], "host": "client-1", "cpu_s": 2.1, "wall_s": 12.0, "measured": {"seconds": 6.0, "cpu_user_s": 0.1, "cpu_system_s": 0.1}, "rss_peak_bytes": 90_000_000, "rows": 1600, "exit_status": 0}  # noqa: E501
             for name in workers
         ],
         "clocks": [{"host": name, "bound_before_ns": 2_000, "bound_after_ns": 2_500} for name in names],

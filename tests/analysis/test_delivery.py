@@ -19,12 +19,12 @@ from analysis.audit import (
 )
 from analysis.order import Ordering, merge_stretches, orderings, summarise
 
-PRODUCED = "trial string, producer int, sequence bigint, phase string, sent_ns bigint, acked_ns bigint, error string, measure_start_ns bigint, measure_end_ns bigint"  # noqa: E501
+PRODUCED = "trial string, producer int, sequence bigint, phase string, intended_ns bigint, sent_ns bigint, acked_ns bigint, error string, measure_start_ns bigint, measure_end_ns bigint"  # noqa: E501
 CONSUMED = "trial string, subscription string, producer int, sequence bigint, intended_ns bigint, received_ns bigint, measure_start_ns bigint, measure_end_ns bigint"  # noqa: E501
 
 
 def _produced(spark: SparkSession, acked: dict[int, bool]) -> Any:
-    rows = [("t", 0, n, "measure", 1, 2 if is_acked else None, None, 0, 10) for n, is_acked in acked.items()]
+    rows = [("t", 0, n, "measure", 1, 1, 2 if is_acked else None, None, 0, 10) for n, is_acked in acked.items()]
     return spark.createDataFrame(rows, PRODUCED)
 
 

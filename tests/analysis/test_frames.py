@@ -10,24 +10,25 @@ from analysis.timeline import latency_over_time, throughput_over_time
 
 S = 1_000_000_000
 TIMES = "start_ns bigint, measure_start_ns bigint, measure_end_ns bigint"
-PRODUCED = f"trial string, intended_ns bigint, sent_ns bigint, acked_ns bigint, {TIMES}"
+PRODUCED = f"trial string, intended_ns bigint, sent_ns bigint, acked_ns bigint, held_until_ns bigint, {TIMES}"
 CONSUMED = f"trial string, subscription string, intended_ns bigint, received_ns bigint, {TIMES}"
 HOSTS = f"trial string, time_ns bigint, host string, source string, metric string, kind string, value double, {TIMES}"
 
 
-def test_the_three_times_of_a_producer(either_ansi: SparkSession) -> None:
-    """Response from the intended send, publish from the actual one and never negative; null is what is unknown.
+def test_the_times_of_a_producer(either_ansi: SparkSession) -> None:
+    """Response from the intended send, publish from the actual one and never negative; null is what is unknown. The client's
+    part of the send delay is counted from when the system let go.
 
     Measured is what was intended from the start of the measure phase up to and without its end.
     """
     times = (0, 100, 200)
     rows: list[tuple[object, ...]] = [
-        ("t", 100, 130, 190, *times),
-        ("t", 100, 130, 120, *times),
-        ("t", 99, 129, None, *times),
-        ("t", 199, None, None, *times),
-        ("t", 200, 230, None, *times),
-        ("aborted", 100, 130, None, 0, None, None),
+        ("t", 100, 130, 190, None, *times),
+        ("t", 100, 130, 120, 123, *times),
+        ("t", 99, 129, None, None, *times),
+        ("t", 199, None, None, None, *times),
+        ("t", 200, 230, None, 230, *times),
+        ("aborted", 100, 130, None, None, 0, None, None),
     ]
     frames = produced_latencies(either_ansi.createDataFrame(rows, PRODUCED))
     found = [(metric, row) for metric, frame in frames.items() for row in frame.collect()]
@@ -42,6 +43,10 @@ def test_the_three_times_of_a_producer(either_ansi: SparkSession) -> None:
     ]
     known = [(metric, row) for metric, row in found if row["value_ns"] is not None]
     assert sorted((metric, row["value_ns"], bool(row["measured"])) for metric, row in known) == [
+        ("client_delay", 0, False),
+        ("client_delay", 7, True),
+        *[("client_delay", 30, False)] * 2,
+        ("client_delay", 30, True),
         ("publish_latency", 0, True),
         ("publish_latency", 60, True),
         ("response_latency", 20, True),
@@ -60,7 +65,9 @@ def test_end_to_end_is_from_the_intended_send(spark: SparkSession) -> None:
 
 def test_throughput_is_counted_in_the_second_it_happened(either_ansi: SparkSession) -> None:
     """A message scheduled in second 0, acknowledged in 1 and received in 2 counts once in each."""
-    produced = either_ansi.createDataFrame([("t", S - 1, S - 1, S, 0, 0, S), ("t", 5, None, None, 0, 0, S)], PRODUCED)
+    produced = either_ansi.createDataFrame(
+        [("t", S - 1, S - 1, S, None, 0, 0, S), ("t", 5, None, None, None, 0, 0, S)], PRODUCED
+    )
     consumed = either_ansi.createDataFrame([("t", "s", S - 1, 2 * S, 0, 0, S)], CONSUMED)
     found = throughput_over_time(produced, consumed).collect()
     assert sorted((row["event"], row["second"], row["messages"]) for row in found) == [
@@ -95,3 +102,4 @@ def test_the_measure_phase_of_telemetry(spark: SparkSession) -> None:
     rows = [("t", n * S, "h", "machine", "cpu_user_s", "counter", float(n * n), 0, S, 3 * S) for n in range(5)]
     (found,) = spark.createDataFrame(rows, HOSTS).transform(telemetry_of_measure_phase).collect()
     assert (found["rows"], found["samples"], found["growth"], found["highest"]) == (5, 3, 8.0, 9.0)
+    assert found["seconds"] == 2.0

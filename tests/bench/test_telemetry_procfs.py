@@ -99,7 +99,7 @@ def test_a_process_name_may_hold_anything() -> None:
     """Fields are found behind the last bracket of the name."""
     stat = "4711 (odd ) name (x)) S 1 4711 4711 0 -1 4194304 9 0 0 0 250 50 3 4 20 0 87 0 123456 999999999 1000 18446744073709551615 1"
     counters = procfs.process(stat)
-    assert counters == procfs.ProcessCounters(123456, 3.0, 87, 1000 * procfs.PAGE_BYTES)
+    assert counters == procfs.ProcessCounters(123456, 3.0, 2.5, 87, 1000 * procfs.PAGE_BYTES)
 
 
 def test_exceeded_allowances_are_summed_over_cards() -> None:

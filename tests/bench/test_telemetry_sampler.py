@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).parents[2]
 def process(proc: Path, pid: int, *, started: int, ticks: int) -> None:
     """A process in a made-up /proc."""
     (proc / str(pid)).mkdir(parents=True, exist_ok=True)
-    stat = f"{pid} (java) S 1 1 1 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 5 0 {started} 0 10 0\n"
+    stat = f"{pid} (java) S 1 1 1 0 -1 0 0 0 0 0 {ticks} 100 0 0 20 0 5 0 {started} 0 10 0\n"
     (proc / str(pid) / "stat").write_text(stat)
 
 
@@ -50,12 +50,13 @@ def test_daemons_come_and_go_and_their_cpu_time_only_grows(tmp_path: Path) -> No
     process(proc, 10, started=1, ticks=300)
     (run / "broker.pid").write_text("10\n1\n/box/broker.log\n0\n")
     first = daemons.sample()["broker"]
-    assert first == {"rss_bytes": 10 * os.sysconf("SC_PAGE_SIZE"), "cpu_s": 3.0, "threads": 5}
+    assert first == {"rss_bytes": 10 * os.sysconf("SC_PAGE_SIZE"), "cpu_s": 4.0, "cpu_user_s": 3.0, "threads": 5}
     (proc / "10" / "stat").unlink()
     assert daemons.sample() == {}
     process(proc, 11, started=2, ticks=50)
     (run / "broker.pid").write_text("11\n2\n/box/broker.log\n0\n")
-    assert daemons.sample()["broker"]["cpu_s"] == 3.5
+    second = daemons.sample()["broker"]
+    assert (second["cpu_s"], second["cpu_user_s"]) == (5.5, 3.5)
 
 
 def test_a_recycled_pid_is_not_the_daemon(tmp_path: Path) -> None:
