@@ -14,10 +14,11 @@ from analysis.certainty.interval import FEWEST_BLOCKS, TOO_FEW_BLOCKS
 from analysis.certainty.noise_band import why_no_band
 from analysis.certainty.verdict import SHOWN
 from analysis.checks import Check
-from analysis.comparison import RATE, BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion
+from analysis.comparison import BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion
 from analysis.evidence import Evidence
 from analysis.formatting import bounded, bounded_number, bounded_quantity, interval, number, ratios, size, words
 from analysis.latencies import RESPONSE
+from analysis.metrics import RATE
 from analysis.percentiles import Percentile
 from analysis.warned import warned_sentences
 

@@ -17,9 +17,8 @@ from analysis.bounded import Bounded, median_of, range_of
 from analysis.certainty.verdict import Certainty, Ratios, certainties
 from analysis.checks import EXCLUDED, INVALID, NOT_MET, OUTCOME, UNKNOWN, Check, validity_of
 from analysis.evidence import Evidence
-from analysis.metrics import Measurement
+from analysis.metrics import RATE, Measurement
 
-RATE = "throughput_achieved"
 HEADLINES = (
     RATE,
     "catch_up_time",

@@ -13,6 +13,7 @@ from analysis.latencies import END_TO_END
 from analysis.percentiles import TABLE_QUANTILES, Percentile, quantile_name
 from analysis.schema import DRAIN
 
+RATE = "throughput_achieved"
 UNITS: Mapping[str, str] = {
     "response_latency": "ms",
     "publish_latency": "ms",
@@ -127,10 +128,26 @@ def _throughput(evidence: Evidence) -> Iterator[Measurement]:
         "throughput_received": sum(counts.received_in_window.values()),
     }
     for name, messages in by_name.items():
-        yield _measured(evidence, name, messages / seconds, messages)
+        measured = _measured(evidence, name, messages / seconds, messages)
+        yield _bracketed(evidence, measured) if name == RATE else measured
     scheduled = counts.scheduled_in_measure
     yield _measured(evidence, "unacknowledged_at_start", counts.behind_at_start, scheduled)
     yield _measured(evidence, "unacknowledged_at_end", counts.behind_at_end, scheduled)
+
+
+def _bracketed(evidence: Evidence, measured: Measurement) -> Measurement:
+    """The rate of a search's last run, with what the search knows of the highest: from the sustained one to the one that failed.
+
+    Where none was sustained, that of the last run is none either.
+    """
+    search = evidence.trial.document["observations"].get("search")
+    if not search or measured.value is None:
+        return measured
+    failed_per_s = search.get("failed_per_s")
+    high = math.inf if failed_per_s is None else float(failed_per_s)
+    if search["rate_per_s"] is None:
+        return replace(measured, value=None, bounds=(0.0, high))
+    return replace(measured, bounds=(min(measured.value, float(search["rate_per_s"])), max(measured.value, high)))
 
 
 def _deliveries(evidence: Evidence) -> Iterator[Measurement]:

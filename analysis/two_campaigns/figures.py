@@ -13,7 +13,8 @@ from typing import Any
 from analysis.bounded import Bounded, from_json, median_of, range_of
 from analysis.campaign import AA, OPEN_LOOP
 from analysis.checks import EXCLUDED
-from analysis.comparison import HEADLINES, RATE
+from analysis.comparison import HEADLINES
+from analysis.metrics import RATE
 
 
 @dataclass(frozen=True)

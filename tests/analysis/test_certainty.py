@@ -113,7 +113,8 @@ def test_seven_of_ten_is_the_least_that_six_blocks_can_call() -> None:
 
 def test_the_band_goes_both_ways() -> None:
     """A/A ratios from 0.8 to 1.1: which run comes first means nothing, so the band goes to 1 / 0.8."""
-    band = noise_band(*[(0.8, 0.95, 1.0, 1.02, 1.05, 1.1)] * 2, blocks=6)
+    ratios = (0.8, 0.95, 1.0, 1.02, 1.05, 1.1)
+    band = noise_band(ratios, ratios, blocks=6)
     assert band is not None
     assert [band.low, band.high] == pytest.approx([0.8, 1.25])
     assert (band.blocks, band.attained) == (6, 0.96875)
@@ -123,7 +124,7 @@ def test_too_few_aa_blocks_make_no_band() -> None:
     """At least six, and as many as there are A/B blocks."""
     assert noise_band(SIX[:5], SIX[:5], blocks=5) is None
     assert noise_band(SIX, SIX, blocks=7) is None
-    assert noise_band(*[(*SIX, 1.0)] * 2, blocks=7) is not None
+    assert noise_band((*SIX, 1.0), (*SIX, 1.0), blocks=7) is not None
     assert why_no_band(6, 7) == "6 A/A blocks of these systems make no noise band: 7 are needed"
     assert why_no_band(1, 1) == "1 A/A block of these systems makes no noise band: 6 are needed"
     assert why_no_band(2, 1) == "2 A/A blocks of these systems make no noise band: 6 are needed"

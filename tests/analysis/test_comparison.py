@@ -16,7 +16,7 @@ from analysis.checks import Check
 from analysis.comparison import compare, count_outcomes, excluded_trials
 from analysis.evidence import Counts, Evidence
 from analysis.formatting import number, quantity, ratio
-from analysis.metrics import Measurement
+from analysis.metrics import Measurement, measurements
 from tests.analysis.synthetic_results import Plan, Shape, trial_document
 
 P99 = "response_latency_p99"
@@ -197,3 +197,29 @@ def test_numbers_have_three_significant_digits() -> None:
     ]
     assert quantity(2_500_000.0, "bytes") == "2.50 MB"
     assert (ratio(0.99995), ratio(12.34)) == ("1.00×", "12.3×")
+
+
+def _searched(system: str, position: int, rate_per_s: int | None, failed_per_s: int | None) -> Evidence:
+    evidence = _evidence(1, position, system)
+    document = dict(evidence.trial.document)
+    document["workload"] = {**evidence.trial.workload, "pacing": "search"}
+    document["observations"] = {"search": {"rate_per_s": rate_per_s, "failed_per_s": failed_per_s, "attempts": []}}
+    counts = replace(evidence.counts, scheduled_in_measure=6000, kept_up_in_measure=6000)
+    return replace(evidence, trial=Trial(evidence.trial.name, document), counts=counts)
+
+
+def test_a_search_is_compared_with_its_bracket() -> None:
+    """1,000 a second sustained and 1,050 not, against 1,000 and nothing above tried: the ratio is told, and is at most 1.05."""
+    trials = [_searched("a", 1, 1000, 1050), _searched("b", 2, 1000, None)]
+    checks = [Check(evidence.trial.name, "steal", "validity", "valid", "Fine.") for evidence in trials]
+    (found,) = compare(trials, checks, [m for each in trials for m in measurements(each)])
+    assert found.metric == "throughput_achieved"
+    assert found.median == Bounded(1.0, 0.0, 1.05)
+
+
+def test_a_search_that_found_no_rate_has_only_a_bound() -> None:
+    """What its last run, which failed, got through isn't the rate that the system sustains."""
+    trials = [_searched("a", 1, None, 500), _searched("b", 2, 1000, 1020)]
+    checks = [Check(evidence.trial.name, "steal", "validity", "valid", "Fine.") for evidence in trials]
+    (found,) = compare(trials, checks, [m for each in trials for m in measurements(each)])
+    assert found.median == Bounded(None, 0.0, 0.5)

@@ -53,6 +53,7 @@ def judged(evidence: Evidence) -> Check:
 def value(evidence: Evidence, metric: str) -> float:
     """Of the trial's summary."""
     (found,) = (each.value for each in measurements(evidence) if each.metric == metric)
+    assert found is not None
     return found
 
 
