@@ -313,7 +313,7 @@ def test_the_command_prices_every_preset(tmp_path: Path) -> None:
     """Without a stack: all of them; with a campaign, its whole cost; the date of the prices is said."""
     done = samebox(tmp_path, "cost", str(CHECKOUT / "campaigns" / "demo.toml"))
     assert done.returncode == 0, done.stderr
-    for words in ("smoke in us-west-2", "sn2020 in us-west-2", "3 x i3en.6xlarge", "the campaign, about 5:36"):
+    for words in ("smoke in us-west-2", "sn2020 in us-west-2", "3 x i3en.6xlarge", "the campaign, about 5:38"):
         assert words in done.stdout
     assert f"prices as pinned on {load_prices().pinned}" in done.stderr
     assert "check them" in done.stderr
