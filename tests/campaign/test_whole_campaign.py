@@ -110,7 +110,7 @@ def test_nothing_is_left_but_results(home: Path) -> None:
         (("run", str(SMOKE), "--inventory", "missing.json"), ("missing.json: no such file",)),
         (("report", "."), ("not a results folder",)),
         (("vett",), ("No such command 'vett'",)),
-        (("vet", "--thresholds", str(SMOKE)), ("unknown key",)),
+        (("vet", "--thresholds", str(SMOKE)), ("schema is 1, this samebox reads schema = 2",)),
         (("run", str(SMOKE), "--software", "kafka"), ("expected SYSTEM=TARBALL",)),
         (("run", str(SMOKE), "--software", "kafka=nothing.tgz"), ("no such file",)),
     ],
