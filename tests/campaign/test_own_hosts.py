@@ -29,6 +29,12 @@ p99_ms = 5000
 share = 1
 [checks.client-cpu]
 share_of_core = 2
+share_of_host = 1.0
+[checks.foreign-load]
+cores = 64
+[checks.cpu-pressure]
+waiting_share = 1.0
+tasks_per_cpu = 1000
 [[workloads]]
 name = "steady"
 rate_per_s = 200

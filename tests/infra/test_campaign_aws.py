@@ -38,6 +38,12 @@ p99_ms = 5000
 share = 1.0
 [checks.client-cpu]
 share_of_core = 8.0
+share_of_host = 1.0
+[checks.foreign-load]
+cores = 64
+[checks.cpu-pressure]
+waiting_share = 1.0
+tasks_per_cpu = 1000
 [checks.network-allowance]
 uncounted_machines = 5
 """
