@@ -65,17 +65,9 @@ def range_of(several: Iterable[Bounded]) -> Bounded:
 
 
 def median_of(several: Iterable[Bounded]) -> Bounded:
-    """The median: what is told of it only where each one's value is, since the order of the others isn't known."""
+    """The median. It has a value where each one has, or where it is the same wherever the others lie within their bounds."""
     found = list(several)
     values = [each.value for each in found if each.value is not None]
-    return Bounded(
-        value=median(values) if len(values) == len(found) else _agreed(found),
-        low=median(each.low for each in found),
-        high=median(each.high for each in found),
-    )
-
-
-def _agreed(found: list[Bounded]) -> float | None:
-    """The median where it is the same wherever the unknown ones lie."""
     low, high = median(each.low for each in found), median(each.high for each in found)
-    return low if low == high else None
+    agreed = low if low == high else None
+    return Bounded(median(values) if len(values) == len(found) else agreed, low, high)

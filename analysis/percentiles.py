@@ -103,7 +103,7 @@ def count_buckets(one: Series) -> DataFrame:
 
 def lowest_in(bucket_number: int) -> int:
     """A value that is in no bucket above, and not above any in this one."""
-    return max(0, math.floor((bucket_number / PER_ROOT) ** 4)) if bucket_number > 0 else 0
+    return math.floor((max(0, bucket_number) / PER_ROOT) ** 4)
 
 
 def wanted_ranks(
