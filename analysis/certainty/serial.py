@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.signal import lfilter
 from scipy.stats import t
 
-from analysis.certainty.interval import CONFIDENCE, FEWEST_BLOCKS
+from analysis.certainty.interval import CONFIDENCE, FEWEST_BLOCKS, Interval
 
 # What fewer than some 15 blocks can hardly exclude has to be assumed. From here on no number of blocks that anybody runs would do.
 MOST_ALLOWED = 0.8
@@ -117,6 +117,14 @@ def allowing_interval(lows: Sequence[float], highs: Sequence[float], rho: float)
         math.exp(low[0] - reach * low[1]) if math.isfinite(low[0]) else 0.0,
         math.exp(high[0] + reach * high[1]) if math.isfinite(high[0]) else math.inf,
     )
+
+
+def widened(exact: Interval, lows: Sequence[float], highs: Sequence[float], rho: float) -> Interval:
+    """The exact interval of these blocks, as wide as they may need it if their log ratios are an AR(1) of `rho`."""
+    if min(lows) == max(highs):
+        return exact  # without any scatter, also where a logarithm doesn't exist
+    low, high = allowing_interval(lows, highs, rho)
+    return Interval(min(exact.low, low), max(exact.high, high), CONFIDENCE)
 
 
 def allowing_p(lows: Sequence[float], highs: Sequence[float], rho: float) -> float:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from analysis.bounded import Bounded, exactly
 from analysis.certainty.bootstrap import bootstrap_interval
 from analysis.certainty.correction import FALSE_SHARE, corrected
-from analysis.certainty.interval import CONFIDENCE, TOO_FEW_BLOCKS, Interval, exact_interval, p_value
+from analysis.certainty.interval import TOO_FEW_BLOCKS, Interval, exact_interval, p_value
 from analysis.certainty.noise_band import NoiseBand, noise_band
-from analysis.certainty.serial import SerialCorrelation, allowed, allowing_interval, allowing_p, serial_correlation
+from analysis.certainty.serial import SerialCorrelation, allowed, allowing_p, serial_correlation, widened
 from analysis.formatting import ratios
 
 TOO_FEW, SHOWN, NOT_SHOWN = "too few blocks", "difference shown", "no difference shown"
@@ -99,6 +99,14 @@ def certainties(found: Sequence[Ratios]) -> list[Certainty]:
     ]
 
 
+def printed_interval(lows: Sequence[float], highs: Sequence[float]) -> Interval | None:
+    """The interval of one comparison by itself, from its blocks in their order; None with fewer than 6 of them."""
+    exact, serial = exact_interval(lows, highs), serial_correlation(lows, highs)
+    if exact is None or serial is None:
+        return None
+    return widened(exact, lows, highs, float(allowed([serial.estimate], [serial.at_most])[0]))
+
+
 def is_shown(interval: Interval, corrected_p: float, band: NoiseBand | None) -> bool:
     """The rule."""
     return corrected_p <= FALSE_SHARE and not (band is not None and band.touches(interval))
@@ -106,9 +114,9 @@ def is_shown(interval: Interval, corrected_p: float, band: NoiseBand | None) -> 
 
 def _tested(ratios: Ratios, serial: SerialCorrelation, rho: float) -> _Tested:
     lows, highs = ratios.ends
-    exact, (low, high) = exact_interval(lows, highs), allowing_interval(lows, highs, rho)
+    exact = exact_interval(lows, highs)
     assert exact is not None, "there is a serial correlation from as many blocks on"
-    interval = Interval(min(exact.low, low), max(exact.high, high), CONFIDENCE)
+    interval = widened(exact, lows, highs, rho)
     return _Tested(exact, serial, rho, interval, max(p_value(lows, highs), allowing_p(lows, highs, rho)))
 
 

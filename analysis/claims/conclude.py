@@ -1,8 +1,8 @@
 """From what was found to verdicts with their sentences. It computes no figure.
 
-What is printed is there once, and decides by itself. The blocks of a campaign are a sample: what decides is the exact interval of
-the median over them, which must lie on one side of the tolerance's edges. A claim is contradicted by one contradicted part, and
-confirmed by all its parts.
+What is printed is there once, and decides by itself. The blocks of a campaign are a sample: what decides is the interval that a
+report prints, which allows for blocks that follow one another, and must lie on one side of the tolerance's edges. A claim is
+contradicted by one contradicted part, and confirmed by all its parts.
 
 A block from which something is missing stands aside where enough whole ones are left. Where they aren't, it counts with all that
 the missing may be, so that it decides only where nothing missing could change it.
@@ -79,7 +79,7 @@ def _part(part: Part, found: Sequence[Found], weighed: Weighed, evidence: Eviden
 def _counting(known: Sequence[Found]) -> Sequence[Found]:
     """The whole blocks, where they are enough for an interval; else all of which something is known."""
     whole = [each for each in known if each.reason is None]
-    return whole if len(whole) == len(known) or _interval_of([0.0] * len(whole)) else known
+    return whole if len(whole) == len(known) or len(whole) >= _fewest_blocks() else known
 
 
 def _decided(part: Part, found: Sequence[Found], known: Sequence[Found], kind: Kind) -> tuple[str, Reason | None]:
@@ -103,26 +103,37 @@ def _decided(part: Part, found: Sequence[Found], known: Sequence[Found], kind: K
 
 
 def _sides(part: Part, known: Sequence[Found]) -> tuple[int, int] | None:
-    """On which side of the tolerance the ends of the exact interval lie, 0 = inside; None where there is no interval."""
+    """On which side of the tolerance the ends of the interval lie, 0 = inside; None where there is no interval."""
     if part.interval is None:
-        ends = _interval_over([Range(float(each.holds is False), float(each.holds is not True)) for each in known])
+        ends = _exact_ends([Range(float(each.holds is False), float(each.holds is not True)) for each in known])
         return None if ends is None else (int(ends.low), int(ends.high))
-    ends = _interval_over([each.figure for each in known if each.figure is not None])
+    ends = _printed_ends([each.figure for each in known if each.figure is not None])
     return None if ends is None else (part.interval.side(ends.low), part.interval.side(ends.high))
 
 
-def _interval_over(figures: Sequence[Range]) -> Range | None:
+# loaded where they are needed: scipy takes a second, and what a document printed needs no interval
+
+
+def _fewest_blocks() -> int:
+    from analysis.certainty.interval import FEWEST_BLOCKS
+
+    return FEWEST_BLOCKS
+
+
+def _exact_ends(figures: Sequence[Range]) -> Range | None:
     """The exact interval of the median, as wide as what isn't known of the figures can make it."""
-    lows, highs = _interval_of([each.low for each in figures]), _interval_of([each.high for each in figures])
-    return Range(lows[0], highs[1]) if lows and highs else None
-
-
-def _interval_of(values: Sequence[float]) -> tuple[float, float] | None:
-    # loaded here: scipy takes a second, and printed figures need no interval
     from analysis.certainty.interval import exact_interval
 
-    found = exact_interval(values)
-    return None if found is None else (found.low, found.high)
+    found = exact_interval([each.low for each in figures], [each.high for each in figures])
+    return None if found is None else Range(found.low, found.high)
+
+
+def _printed_ends(figures: Sequence[Range]) -> Range | None:
+    """The interval that a report of this comparison alone would print: of blocks that may follow one another."""
+    from analysis.certainty.verdict import printed_interval
+
+    found = printed_interval([each.low for each in figures], [each.high for each in figures])
+    return None if found is None else Range(found.low, found.high)
 
 
 def _counted(known: Sequence[Found]) -> str:
