@@ -1,24 +1,23 @@
-"""A campaign from its file to its records: prepares the testbed's hosts, writes the manifest, runs the trials in order."""
+"""A campaign on its testbed: has the hosts equipped, writes the manifest, runs the trials in order."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bench.campaign import Campaign, TrialSpec, order_of
+from bench.campaign import TrialSpec
 from bench.checkout import CHECKOUT, PROOFS, SCRATCH
-from bench.choice import WHOLE, Choice
-from bench.cross_check import cross_check_document, with_native_trials
+from bench.cross_check import cross_check_document
+from bench.equipped import SOFTWARE_STEP, equip, software_of
 from bench.load.collect import Collector, Fetch, Upload
 from bench.load.floor import measure_floor
 from bench.manifest import Origin, manifest_of, origin_of
+from bench.prepared import Prepared
 from bench.probe_times import PlannedProbe, agenda
-from bench.profile import Check, Profile, checks_for, load_profile
 from bench.progress import Reporter, Step
 from bench.proof.basis import basis_of
 from bench.proof.document import proof_for
@@ -26,7 +25,6 @@ from bench.rehearsal import rehearse, rehearsed
 from bench.rehearsal import step_of as rehearsal_step
 from bench.results import Results
 from bench.revetting import Revetting
-from bench.space import check_space
 from bench.system_settings import (
     changed_promises,
     differences,
@@ -39,84 +37,17 @@ from bench.systems import SYSTEMS
 from bench.trial import Bench, plan_of, run_trial, steps_of
 from bench.trial_attempt import TrialAttempt
 from bench.vetted import Vetted
-from provisioning import facts
 from provisioning.aws.bucket_layout import results_folder
-from provisioning.errors import InvalidInput, MissingRequirement
-from provisioning.host import Host, on_all
+from provisioning.errors import InvalidInput
+from provisioning.host import on_all
 from provisioning.inventory import Inventory
-from provisioning.settings import Settings, merged
-from provisioning.software.client_environment import deploy_client
+from provisioning.settings import merged
 from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
 from provisioning.ssh import connected
 
-OLDEST_JAVA = 17
-SOFTWARE_STEP = Step("software onto the hosts", 20.0)
 FLOOR_STEP = Step("the load generator's own floor", 12.0)
 REPORT_TITLE = "report"
-
-
-@dataclasses.dataclass(frozen=True)
-class Prepared:
-    """A campaign, as much of it as was chosen, checked against its testbed: nothing has been started yet."""
-
-    campaign: Campaign
-    choice: Choice
-    campaign_file: Path
-    profile: Profile
-    checks: tuple[Check, ...]
-    trials: tuple[TrialSpec, ...]
-
-
-def prepare(campaign: Campaign, campaign_file: Path, testbed_kind: str, choice: Choice = WHOLE) -> Prepared:
-    """Everything that can be refused without a testbed. Raises InvalidInput."""
-    profile = load_profile(testbed_kind)
-    checks = checks_for(profile, campaign.checks, where=str(campaign_file))
-    chosen = choice.of(campaign, where=str(campaign_file))
-    trials = order_of(chosen)
-    if chosen.cross_check:
-        trials = with_native_trials(trials, where=str(campaign_file))
-    return Prepared(chosen, choice, campaign_file, profile, checks, trials)
-
-
-@dataclasses.dataclass(frozen=True)
-class Equipped:
-    """A campaign whose hosts were found fit and have all they need: its profile is of these hosts, `pythons` run workers.
-
-    `intended`: each system's settings as its first trial has them.
-    """
-
-    prepared: Prepared
-    facts: Mapping[str, facts.Facts]
-    pythons: Mapping[str, str]
-    intended: Mapping[str, Settings]
-
-
-def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Reporter) -> Equipped:
-    """Reads the hosts' facts, refuses too little disk, too old a Java and settings that a system can't have, and brings the
-    software and the client's Python to where they are missing."""
-    found = facts.read_facts(hosts)
-    require_java([host for host in hosts if host.record.role != "client"], found, why="brokers need it")
-    clients = [host for host in hosts if host.record.role == "client"]
-    native_systems = dict.fromkeys(spec.system for spec in prepared.trials if spec.generator == "native")
-    if native_systems:
-        require_java(clients, found, why="the load tools of cross_check = true need it")
-    brokers = [host for host in hosts if host.record.role == "broker"]
-    check_space(prepared.trials, brokers)
-    prepared = dataclasses.replace(prepared, profile=prepared.profile.for_hosts(memory_per_broker(brokers, found)))
-    intended: dict[str, Settings] = {}
-    for spec in prepared.trials:
-        deployment = SYSTEMS[spec.system].deployment(hosts, store)
-        settings = deployment.intended_settings(plan_of(spec, prepared.campaign, prepared.profile))
-        intended.setdefault(spec.system, settings)
-    reporter.step(SOFTWARE_STEP.title)
-    pythons = deploy_client(clients, user_cache(), reporter.detail)
-    for name in prepared.campaign.systems:
-        SYSTEMS[name].deployment(hosts, store).install()
-    for name in native_systems:
-        for bundle in SYSTEMS[name].native_tool.bundles:
-            store.deploy(bundle, clients)
-    return Equipped(prepared, found, pythons, intended)
 
 
 def run_campaign(
@@ -221,36 +152,6 @@ def promises_of(prepared: Prepared) -> Promises:
     }
     caveats = profile_caveats(campaign.systems, campaign.system_profile, memory_bytes)
     return Promises(manifest, (*caveats, *changed_promises(cells, overrides)))
-
-
-def software_of(campaign: Campaign, store: Store) -> dict[str, dict[str, str]]:
-    """Which software the campaign's systems are."""
-    return {name: {"version": store.version(name), "sha256": store.digest(name)} for name in campaign.systems}
-
-
-def memory_per_broker(brokers: Sequence[Host], found: Mapping[str, facts.Facts]) -> int | None:
-    """The memory of the smallest broker host; hosts on one machine share its memory. None = one doesn't tell."""
-    on_machine = Counter(found[host.name].boot_id for host in brokers)
-    sizes = [(found[host.name].memory_bytes or 0) // on_machine[found[host.name].boot_id] for host in brokers]
-    return min(sizes, default=0) or None
-
-
-def require_java(hosts: Sequence[Host], found: Mapping[str, facts.Facts], *, why: str) -> None:
-    """Raises MissingRequirement naming every host whose Java is too old or missing."""
-    unfit = [
-        f"{host.name} has {found[host.name].java or 'none'}"
-        for host in hosts
-        if _major(found[host.name].java) < OLDEST_JAVA
-    ]
-    if unfit:
-        raise MissingRequirement(
-            f"Java {OLDEST_JAVA} or newer must be on the PATH of these hosts ({why}): {', '.join(unfit)}.",
-            next_step="Install one there, e.g. Debian's openjdk-17-jdk-headless.",
-        )
-
-
-def _major(version: str | None) -> int:
-    return int(version.split(".")[0]) if version and version.split(".")[0].isdigit() else 0
 
 
 def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Reporter, revetting: Revetting) -> None:

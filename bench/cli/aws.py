@@ -34,10 +34,11 @@ from bench.cli.options import (
 )
 from bench.cli.teardown import DOWN_STEP, SWEEP_STEP, UP_STEP, Keeper
 from bench.cli.testbed import print_vetting, vet_testbed
+from bench.prepared import Prepared, prepare
 from bench.progress import Step, clock_text
 from bench.report import Verdicts
 from bench.results import Results
-from bench.runner import Prepared, prepare, run_campaign, steps_to_run
+from bench.runner import run_campaign, steps_to_run
 from bench.vetted import vetted
 from provisioning.aws.cost import VETTING_S
 from provisioning.aws.prices import PRICES_FILE

@@ -31,19 +31,13 @@ from bench.cli.options import (
 )
 from bench.cli.teardown import undisturbed
 from bench.cli.testbed import print_vetting, vet_testbed
+from bench.equipped import SOFTWARE_STEP
 from bench.orchestrator.launch import HANDOVER_STEP
+from bench.prepared import prepare
 from bench.progress import Reporter, Step, reporter_for
 from bench.report import Verdicts, make_report, require_spark
 from bench.results import Results
-from bench.runner import (
-    REPORT_TITLE,
-    SOFTWARE_STEP,
-    prepare,
-    report_step,
-    require_continuable,
-    run_campaign,
-    steps_to_run,
-)
+from bench.runner import REPORT_TITLE, report_step, require_continuable, run_campaign, steps_to_run
 from bench.vetted import Vetted, load_vetted, vetted
 from provisioning.aws.time_to_live import require_time
 from provisioning.errors import SameboxError

@@ -12,9 +12,9 @@ from bench.cli.options import Target, console, inventory_option, shown, stack_op
 from bench.orchestrator.attach import Attached, give_up, release
 from bench.orchestrator.launch import launch, orchestrator_host, require_free
 from bench.orchestrator.state import State, read_state
+from bench.prepared import Prepared
 from bench.progress import Reporter
 from bench.results import Results
-from bench.runner import Prepared
 from bench.vetted import Vetted
 from provisioning.errors import HostUnreachable
 from provisioning.host import on_all

@@ -17,10 +17,11 @@ from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
 from bench.choice import WHOLE, Choice
 from bench.cli.options import STACK_KIND, choice_options, console, json_option, shown, stack_of
+from bench.prepared import Prepared, prepare
 from bench.producer_rates import Beyond, beyond_a_process, warning_lines
 from bench.progress import clock_text
 from bench.results import Results
-from bench.runner import Prepared, prepare, steps_to_run
+from bench.runner import steps_to_run
 from bench.space import record_bytes
 from bench.spent import run_of
 from provisioning.aws import cost as costs

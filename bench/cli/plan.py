@@ -19,10 +19,11 @@ from bench.cli.money import cost_of, dollars
 from bench.cli.omb import Chosen, campaign_or_omb
 from bench.cli.options import STACK_KIND, choice_options, json_option, table_console
 from bench.cross_check import LeftOut, left_out
+from bench.prepared import Prepared, prepare
 from bench.probe_times import planned_probes
 from bench.producer_rates import beyond_a_process, warning_lines
 from bench.progress import clock_text
-from bench.runner import Prepared, prepare, report_step, steps_to_run
+from bench.runner import report_step, steps_to_run
 from bench.space import USABLE_SHARE, gibibytes, largest_need, need_of
 from bench.trial import steps_of
 from bench.workload import Workload

@@ -29,13 +29,14 @@ from bench.cli.options import (
     stack_option,
     target_of,
 )
+from bench.equipped import SOFTWARE_STEP, equip, software_of
+from bench.prepared import Prepared, prepare
 from bench.progress import Reporter
 from bench.proof.basis import basis_of
 from bench.proof.document import PROOF_FILE, new_folder, proof_document
 from bench.proof.plan import proof_campaign
 from bench.proof.prove import prove_level, steps_of
 from bench.results import write_json
-from bench.runner import SOFTWARE_STEP, Prepared, equip, prepare, software_of
 from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
 from provisioning.software.maven import user_cache

@@ -15,13 +15,14 @@ from typing import Any
 
 from bench.campaign import TrialSpec
 from bench.checkout import CHECKOUT
+from bench.equipped import equip
 from bench.manifest import origin_of
 from bench.orchestrator import keys
 from bench.orchestrator.place import PROCESS, Place, orchestrator_of, place_on, seen_from_inside
 from bench.orchestrator.state import AGENT, Claim, State, now_text, read_state
 from bench.orchestrator.task import TASK_SCHEMA, Task
+from bench.prepared import Prepared
 from bench.progress import Reporter, Step
-from bench.runner import Prepared, equip
 from bench.space import USABLE_SHARE, gibibytes, record_bytes
 from bench.vetted import Vetted
 from provisioning import daemons

@@ -18,8 +18,9 @@ from bench.checkout import RESULTS
 from bench.orchestrator.journal import Journal
 from bench.orchestrator.place import Place
 from bench.orchestrator.task import TASK_SCHEMA, Task
+from bench.prepared import prepare
 from bench.results import Results, write_json
-from bench.runner import prepare, run_campaign, steps_to_run
+from bench.runner import run_campaign, steps_to_run
 from bench.vetted import load_vetted
 from provisioning.document import parse_document
 from provisioning.errors import SameboxError

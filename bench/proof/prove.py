@@ -13,6 +13,7 @@ from typing import Any
 
 from bench.campaign import TrialSpec
 from bench.clients.client import ClientSpec
+from bench.equipped import Equipped
 from bench.load.driver import Limits
 from bench.load.jobs import client_of
 from bench.progress import Reporter, Step
@@ -20,7 +21,7 @@ from bench.proof.judge import Judgement, judge
 from bench.proof.observe import MESSAGES_FILE, Observed, observe
 from bench.proof.sender import SenderJob
 from bench.results import write_json
-from bench.runner import Equipped, promises_of
+from bench.runner import promises_of
 from bench.systems import SYSTEMS
 from bench.trial import TOPIC, plan_of
 from provisioning import daemons

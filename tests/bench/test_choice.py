@@ -29,8 +29,9 @@ from bench.estimate import (
 from bench.load.search import WARMUP_RUN_S
 from bench.manifest import Origin, manifest_of
 from bench.orchestrator.task import TASK_SCHEMA, Task
+from bench.prepared import Prepared, prepare
 from bench.results import Results
-from bench.runner import Prepared, prepare, require_continuable
+from bench.runner import require_continuable
 from bench.scale import Scale
 from bench.space import gibibytes
 from bench.workload import Workload

@@ -11,10 +11,11 @@ import pytest
 from bench.campaign import load_campaign
 from bench.cli.main import samebox
 from bench.cross_check import cross_check_document, left_out, with_native_trials
+from bench.equipped import require_java
 from bench.native.kafka import ProducerPerformance
 from bench.native.pulsar import PulsarPerf
 from bench.native.tool import NativeTool, none_can
-from bench.runner import Prepared, prepare, require_java
+from bench.prepared import Prepared, prepare
 from bench.workload import Backlog, Workload
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.facts import Facts

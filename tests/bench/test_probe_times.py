@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from bench.campaign import TrialSpec, load_campaign, order_of
 from bench.cli.plan import plan
+from bench.prepared import prepare
 from bench.probe_times import HOUR_S, PROBE_S, PlannedProbe, agenda, planned_probes
-from bench.runner import prepare, steps_to_run
+from bench.runner import steps_to_run
 from bench.trial import steps_of
 from provisioning.errors import InvalidInput
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bench.equipped import memory_per_broker
 from bench.profile import checks_for, load_profile
-from bench.runner import memory_per_broker
 from provisioning.errors import InvalidInput
 from provisioning.facts import Facts
 from provisioning.host import ScriptedHost

@@ -22,9 +22,10 @@ from rich.table import Table
 from bench.campaign import Campaign
 from bench.checkout import CHECKOUT
 from bench.load.usage import rss_peak_bytes
+from bench.prepared import prepare
 from bench.progress import reporter_for
 from bench.results import Results
-from bench.runner import prepare, run_campaign, steps_to_run
+from bench.runner import run_campaign, steps_to_run
 from bench.systems import SYSTEMS
 from bench.vetted import VETTED_SCHEMA, Vetted
 from bench.workload import Workload

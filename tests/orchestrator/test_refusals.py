@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.cli.main import samebox
-from bench.runner import SOFTWARE_STEP
+from bench.equipped import SOFTWARE_STEP
 from provisioning.errors import InvalidInput
 from provisioning.inventory import Inventory, TestbedRecord
 from tests.orchestrator.folder_host import record

@@ -13,10 +13,11 @@ from typing import Any
 
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
+from bench.prepared import prepare
 from bench.progress import PlainReporter
 from bench.report import make_report
 from bench.results import Results
-from bench.runner import prepare, run_campaign
+from bench.runner import run_campaign
 from bench.systems import SYSTEMS
 from bench.vetted import VETTED_SCHEMA, Vetted
 from provisioning.daemon_agent import start_time

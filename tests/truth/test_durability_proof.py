@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from bench.campaign import order_of
+from bench.equipped import equip
+from bench.prepared import prepare
 from bench.progress import PlainReporter
 from bench.proof.plan import levels_to_prove, proof_campaign
 from bench.proof.prove import prove_level
-from bench.runner import equip, prepare
 from bench.systems import SYSTEMS
 from provisioning.kafka.durability import UNFLUSHED
 from provisioning.settings import Settings

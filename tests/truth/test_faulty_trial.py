@@ -11,10 +11,11 @@ import pytest
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
 from bench.manifest import manifest_of, origin_of
+from bench.prepared import prepare
 from bench.progress import PlainReporter
 from bench.report import make_report
 from bench.results import Results
-from bench.runner import prepare, promises_of
+from bench.runner import promises_of
 from bench.trial import Bench, run_trial
 from bench.trial_attempt import TrialAttempt
 from provisioning import facts
