@@ -80,9 +80,9 @@ def test_blocks_on_both_sides_of_an_edge_decide_nothing() -> None:
 
 def test_blocks_that_drift_within_the_tolerance_decide_nothing() -> None:
     """2.6 to 3.4 times lie within 2.5 to 3.5 in each of six blocks; but six that rise one by one may go on to rise."""
-    rising = {"pulsar": [4] * 6, "kafka": [10.4, 11, 11.7, 12.3, 13, 13.6]}
+    document = report({"pulsar": [4] * 6, "kafka": [10.4, 11, 11.7, 12.3, 13, 13.6]})
 
-    found = verdict_on("SN20-C18", report(rising))
+    found = verdict_on("SN20-C18", document)
 
     assert (found.verdict, found.reason) == (INCONCLUSIVE, "blocks-disagree")
     assert "it holds in 6 of 6 blocks" in found.sentence
