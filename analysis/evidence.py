@@ -106,3 +106,8 @@ class Evidence:
         """The daemons that ended, or were another process at the end; none where they were not recorded."""
         daemons = self.trial.document["observations"].get("daemons") or []
         return [f"{each['daemon']} on {each['host']}" for each in daemons if each["pid_at_end"] != each["pid_at_start"]]
+
+    def daemons_ended(self) -> list[str]:
+        """Those of `daemons_gone` in whose place no other process was."""
+        daemons = self.trial.document["observations"].get("daemons") or []
+        return [f"{each['daemon']} on {each['host']}" for each in daemons if each["pid_at_end"] is None]

@@ -144,6 +144,19 @@ def test_own_processes_that_did_not_tell_leave_foreign_load_unknown() -> None:
     assert (found.verdict, "broker on broker-1" in found.sentence) == ("unknown", True)
 
 
+def test_a_broker_that_died_before_the_measure_phase_used_nothing_in_it() -> None:
+    """Its death is the system's result, and leaves no doubt about what others used."""
+    alive = loaded(0.9)
+    observations = alive.trial.document["observations"]
+    daemons = [{**each, "pid_at_end": None} if each["host"] == "broker-1" else each for each in observations["daemons"]]
+    document = {**alive.trial.document, "observations": {**observations, "daemons": daemons}}
+    dead = DaemonUse("broker-1", "broker", None, None, None)
+
+    found = verdict(replace(alive, trial=Trial(NAME, document), daemons=(dead, *alive.daemons[1:])), "foreign-load")
+
+    assert (found.verdict, found.evidence["foreign_cores"]["broker-1"]) == ("warn", pytest.approx(0.4))
+
+
 def test_waiting_for_a_cpu_is_told_where_workers_run() -> None:
     """The kernel's pressure on the clients' machine; that of a machine of brokers is their system's."""
     broker, client = (
