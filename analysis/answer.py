@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from analysis.campaign import Campaign
 from analysis.certainty.correction import reach_of
@@ -21,6 +20,7 @@ from analysis.latencies import RESPONSE
 from analysis.metrics import RATE
 from analysis.percentiles import Percentile
 from analysis.warned import warned_sentences
+from analysis.weaknesses import design_warnings, excluded_sentence, silence_warnings, size_warnings
 
 _SPOKEN = ("response_latency_p99", "response_latency_p50", RATE, "drain_rate")
 _CELLS_SPOKEN = 3  # of more, each one's ratio would fill the first screen
@@ -53,12 +53,12 @@ def answer(
     findings += _search_sentences(sound)
     found = [each for each in comparisons if each.metric != RATE or each.cell not in _offered(sound)]
     findings += _ratio_sentences(found) if comparisons else _value_sentences(sound)
-    warnings = _size_warnings(campaign.manifest)
-    warnings += _silence_warnings(sound)
+    warnings = size_warnings(campaign.manifest)
+    warnings += silence_warnings(sound)
     warnings += warned_sentences(checks, {each.trial.name for each in trials} - unsound)
-    warnings += [_excluded_sentence(excluded)] if excluded else []
+    warnings += [excluded_sentence(excluded)] if excluded else []
     warnings += [f"In A/A blocks, {_outcome_sentence(o)}" for o in aa_outcomes if o.not_met or o.unknown]
-    warnings += _design_warnings(campaign)
+    warnings += design_warnings(campaign)
     return Answer(tuple(findings), _certainty(comparisons), tuple(warnings))
 
 
@@ -81,22 +81,25 @@ def _counted(trials_by_check: Mapping[str, int]) -> str:
 
 
 def _search_sentences(trials: Sequence[Evidence]) -> list[str]:
-    """Per cell, the highest rates that searches confirmed."""
-    found: dict[Cell, dict[str, list[int]]] = {}
+    """Per cell, the highest rates that searches confirmed, and whose searches confirmed none."""
+    found: dict[Cell, dict[str, list[int | None]]] = {}
     sizes = {}
     for each in trials:
         search = each.trial.document["observations"].get("search")
-        if search and search["rate_per_s"] is not None:
+        if search:
             found.setdefault(each.trial.cell, {}).setdefault(each.trial.contestant, []).append(search["rate_per_s"])
             sizes[each.trial.cell] = int(each.trial.workload["message_bytes"])
     if len(found) > _CELLS_SPOKEN:
         return [f"The highest sustained rates of {len(found)} cells (workload and durability level) are listed below."]
-    return [
-        f"{_where(cell)}: the highest sustained rate was "
-        + ", ".join(f"{_rates(rates, sizes[cell])} of {contestant}" for contestant, rates in by_contestant.items())
-        + "."
-        for cell, by_contestant in found.items()
-    ]
+    return [f"{_where(cell)}: {_of_searches(own, sizes[cell])}." for cell, own in found.items()]
+
+
+def _of_searches(found: Mapping[str, Sequence[int | None]], message_bytes: int) -> str:
+    confirmed = {contestant: [rate for rate in own if rate is not None] for contestant, own in found.items()}
+    told = [f"{_rates(rates, message_bytes)} of {contestant}" for contestant, rates in confirmed.items() if rates]
+    none = [f"{missing} of {contestant}" for contestant, own in found.items() if (missing := own.count(None))]
+    said = [f"the highest sustained rate was {', '.join(told)}"] if told else []
+    return "; ".join([*said, *([f"searches that could confirm no rate: {', '.join(none)}"] if none else [])])
 
 
 def _rates(rates: Sequence[int], message_bytes: int) -> str:
@@ -212,60 +215,3 @@ def _noise_sentence(found: Comparison) -> str:
         said = why_no_band(blocks, found.blocks)
         return f"{said[:1].upper()}{said[1:]}."
     return f"{blocks} A/A blocks, in which a system ran against itself, give the noise band that a difference must lie outside of."
-
-
-def _size_warnings(manifest: Mapping[str, Any]) -> list[str]:
-    """How much of the campaign that the file describes was run."""
-    found = []
-    scale = manifest.get("scale")
-    if scale:
-        found.append(
-            f"Scaled down ({scale['name']}), so no figure here is one of the full load: {'; '.join(scale['rules'])}."
-        )
-    if manifest.get("representative"):
-        found.append("Only what represents each experiment was run: one workload at one promise.")
-    return found
-
-
-def _silence_warnings(trials: Sequence[Evidence]) -> list[str]:
-    """What was never acknowledged is in every percentile as later than everything: how much that was, the reader must know."""
-    found = []
-    for contestant in dict.fromkeys(each.trial.contestant for each in trials):
-        counts = [each.counts for each in trials if each.trial.contestant == contestant]
-        scheduled = sum(each.scheduled_in_measure for each in counts)
-        silent = scheduled - sum(each.acknowledged_in_measure for each in counts)
-        if silent:
-            found.append(
-                f"{silent:,} of {scheduled:,} messages that were to be measured ({silent / scheduled:.2%}) were never acknowledged by "
-                f"{contestant}. They count as later than all others: of a percentile that falls among them only a lower bound is known."
-            )
-    return found
-
-
-def _excluded_sentence(excluded: Sequence[Exclusion]) -> str:
-    names = (f"{each.trial} ({', '.join(reason.partition(':')[0] for reason in each.reasons)})" for each in excluded)
-    return f"Not compared, because the measurement wasn't shown to be sound: {', '.join(names)}."
-
-
-def _design_warnings(campaign: Campaign) -> list[str]:
-    manifest: Mapping[str, Any] = campaign.manifest
-    found = []
-    if manifest["order_kind"] == "fixed":
-        found.append(
-            "The systems ran in a fixed order, so a drift of the machines over time would look like a difference of systems."
-        )
-    brokers = {
-        host["name"] for trial in campaign.trials for host in trial.document["hosts"] if host["role"] == "broker"
-    }
-    models = {str(facts.get("cpu_model")) for name, facts in manifest["facts"].items() if name in brokers}
-    if len(models) > 1:
-        found.append(f"The broker hosts have different CPUs: {', '.join(sorted(models))}.")
-    if campaign.not_recorded:
-        found.append(f"Planned but not recorded: {', '.join(campaign.not_recorded)}.")
-    if repeated := [attempt.loaded for attempt in campaign.cut_off if attempt.repeated]:
-        found.append(
-            f"Attempts at trials that were cut off and repeated: {len(repeated)}, of them after their load had begun: {sum(repeated)}."
-        )
-    if (manifest.get("git") or {}).get("dirty"):
-        found.append("The kit itself had uncommitted changes.")
-    return found

@@ -231,6 +231,21 @@ def test_a_search_is_answered_by_its_rates() -> None:
     )
 
 
+def test_a_search_that_confirmed_no_rate_is_told_of() -> None:
+    """A contestant that isn't named looks as if it hadn't been asked."""
+    results = _results(1)
+    trials = []
+    for each, rate_per_s in zip(results.trials, (None, 2000), strict=True):
+        observations = {"search": {"rate_per_s": rate_per_s, "attempts": []}}
+        document = {**each.trial.document, "observations": observations}
+        trials.append(replace(each, trial=Trial(each.trial.name, document)))
+    told = answer(results.campaign, trials, (), results.outcomes, ()).findings[2]
+    assert told == (
+        "Workload steady, durability level 1: the highest sustained rate was 2,000 msg/s (2.05 MB/s) of kafka; "
+        "searches that could confirm no rate: 1 of pulsar."
+    )
+
+
 def test_one_system_alone_has_its_values() -> None:
     """Where nothing can be compared, the first screen says what was measured."""
     results = _results(1)
