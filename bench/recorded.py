@@ -38,6 +38,7 @@ class Bucket:
     """The manifest's `testbed.records_bucket`."""
 
     name: str
+    region: str
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,14 @@ class TrialKeys:
     phases: tuple[Span, ...]
     rows: Mapping[str, int]
     observations: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SentKeys:
+    """What a trial.json says of its records, file -> bytes, and whether it ended early."""
+
+    abort: Mapping[str, Any] | None
+    records: Mapping[str, int]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from pathlib import Path
 
 from bench.recorded import require_whole
 from bench.results import Results
-from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
+from bench.sent_records import require_here
+from provisioning.errors import MissingRequirement, SameboxError
 
 READ_BY_ANALYSIS = (
     "campaign",
@@ -60,12 +61,7 @@ def make_report(
     results.manifest(*READ_BY_ANALYSIS)
     if not results.finished():
         raise SameboxError(f"{results.root} has no finished trial, so there is nothing to report.")
-    bucket = results.records_bucket()
-    if bucket is not None:
-        raise InvalidInput(
-            f"the records of {results.root} are in the bucket {bucket}: the client hosts sent them there.",
-            next_step=f"Make the report there: samebox report {results.root} --on emr --stack NAME",
-        )
+    require_here(results)
     require_whole(results.root, results.finished())
     submit_job(
         job_file(checkout),

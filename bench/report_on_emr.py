@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from bench.report import Verdicts, analysis_files, analysis_requirements, job_file, read_verdicts, zip_analysis
 from bench.results import Results
+from bench.sent_records import sent_records
 from provisioning.aws.emr import Progress
 from provisioning.aws.emr_target import EmrTarget
 from provisioning.aws.libraries import libraries
 from provisioning.aws.report_job import ReportJob, Timing, report_on_emr
-from provisioning.document import read_document
 from provisioning.errors import InvalidInput, SameboxError
 
 RECORD_KINDS = ("produced", "consumed", "hosts")
@@ -62,7 +61,7 @@ def report_job(results: Results, checkout: Path, package: Path) -> ReportJob:
     documents += [trial / "trial.json" for trial in trials]
     documents += results.root.glob("trials/.attempts-*.json")
     records = [file for trial in trials for kind in RECORD_KINDS for file in sorted((trial / kind).glob("*.parquet"))]
-    completed, ended_early = _sent_by_hosts(trials) if results.records_bucket() is not None else ({}, {})
+    sent = sent_records(results)
     return ReportJob(
         results_name=results.name_in_bucket(),
         documents=_named(results, documents),
@@ -71,23 +70,9 @@ def report_job(results: Results, checkout: Path, package: Path) -> ReportJob:
         package=zip_analysis(checkout, package),
         code=analysis_files(checkout),
         libraries=libraries(analysis_requirements(checkout), lock.read_text(), where=str(lock)),
-        uploaded=completed,
-        perhaps_uploaded=frozenset(ended_early),
+        uploaded=sent.completed,
+        perhaps_uploaded=frozenset(sent.ended_early),
     )
-
-
-def _sent_by_hosts(trials: Sequence[Path]) -> tuple[dict[str, int], dict[str, int]]:
-    """Record files that the client hosts sent, name inside the results -> bytes: of completed trials, and of those that ended early.
-
-    Of the latter some may have been lost with their host.
-    """
-    files: dict[bool, dict[str, int]] = {True: {}, False: {}}
-    for trial in trials:
-        document = read_document(trial / "trial.json")
-        files[document["abort"] is None] |= {
-            f"trials/{trial.name}/{name}": size for name, size in document["records"].items()
-        }
-    return files[True], files[False]
 
 
 def _named(results: Results, files: list[Path]) -> dict[str, Path]:

@@ -119,6 +119,10 @@ class Results:
         bucket = self.manifest("testbed")["testbed"].get("records_bucket")
         return str(bucket["name"]) if bucket else None
 
+    def records_region(self) -> str:
+        """The region of `records_bucket`."""
+        return str(self.manifest("testbed")["testbed"]["records_bucket"]["region"])
+
     def require_new(self) -> None:
         """Raises InvalidInput if the folder exists."""
         if self.root.exists():

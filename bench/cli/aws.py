@@ -19,7 +19,7 @@ from bench.cli.campaign import (
     fresh_results,
     reporter_of,
 )
-from bench.cli.conclusion import conclude
+from bench.cli.conclusion import conclude, way_back
 from bench.cli.money import cost
 from bench.cli.on_emr import EMR_STEP, report_on_emr
 from bench.cli.options import (
@@ -120,7 +120,11 @@ def aws_campaign(
                 left_s = sum(step.estimate_s for step in steps_to_run(prepared, ()))
                 require_time(inventory.expires, left_s + EMR_STEP.estimate_s, datetime.now(UTC))
                 run_campaign(prepared, inventory, vetted(vetting), results, reporter, tarballs=tarballs, repeat=repeat)
-                return report_on_emr(results, reporter, stack=stack_name, outputs_file=None, cluster=None)
+                try:
+                    return report_on_emr(results, reporter, stack=stack_name, outputs_file=None, cluster=None)
+                except BaseException:
+                    reporter.notice(way_back(results))
+                    raise
 
             keeper = Keeper(testbed, stack_name, Leftovers(stack), reporter)
             verdicts = keeper.undertake(work, keep=keep)

@@ -15,6 +15,7 @@ from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE
 from bench.choice import Choice, choice_of
 from bench.cli.conclusion import conclude, recorded, says_how_to_go_on
 from bench.cli.detached import bring_home, leave, refuse_if_taken
+from bench.cli.from_bucket import FETCH_STEP, fetch_records, from_option
 from bench.cli.omb import Chosen, campaign_or_omb
 from bench.cli.on_emr import EMR_STEP, emr_options, report_on_emr, require_consistent
 from bench.cli.options import (
@@ -177,11 +178,13 @@ def resume(
 @click.command()
 @results_argument
 @master_option
+@from_option
 @emr_options
 @plain_option
 def report(
     results_dir: Path,
     master: str,
+    bucket: str | None,
     place: str,
     stack: str | None,
     outputs_file: Path | None,
@@ -192,13 +195,19 @@ def report(
 
     With --on emr that happens on AWS, on a cluster that is started for it and ends with it. Interrupted, or typed twice, the
     command finds what it started; a report that has been made is only fetched.
+
+    Records that the client hosts sent to a bucket are brought here by --from, and the report is made of them on this machine.
     """
     master_given = click.get_current_context().get_parameter_source("master") is not ParameterSource.DEFAULT
-    require_consistent(place, master_given=master_given, stack=stack, outputs_file=outputs_file, cluster=cluster)
+    require_consistent(
+        place, master_given=master_given, bucket=bucket, stack=stack, outputs_file=outputs_file, cluster=cluster
+    )
     results = Results(results_dir)
     results.manifest()
     step = EMR_STEP if place == "emr" else report_step(len(results.finished()))
-    with reporter_of(plain, [step]) as reporter:
+    with reporter_of(plain, [*([FETCH_STEP] if bucket else []), step]) as reporter:
+        if bucket:
+            fetch_records(results, bucket, reporter)
         if place == "emr":
             verdicts = report_on_emr(results, reporter, stack=stack, outputs_file=outputs_file, cluster=cluster)
         else:

@@ -44,6 +44,12 @@ def recorded(results: Results, target: Target) -> int:
     return 0
 
 
+def way_back(results: Results) -> str:
+    """Where the records of a campaign without a report are, whatever becomes of its stack, and what makes the report of them."""
+    place = f"s3://{results.records_bucket()}"
+    return f"The records stay in {place}. To make the report on this machine: samebox report {shown(results.root)} --from {place}"
+
+
 def conclude(results: Results, verdicts: Verdicts) -> int:
     """Says how a campaign came out and where its report is; returns the exit code."""
     for sentence in verdicts.not_met:

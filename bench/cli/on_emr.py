@@ -58,10 +58,18 @@ def emr_options(command: F) -> F:
 
 
 def require_consistent(
-    place: str, *, master_given: bool, stack: str | None, outputs_file: Path | None, cluster: str | None
+    place: str,
+    *,
+    master_given: bool,
+    bucket: str | None,
+    stack: str | None,
+    outputs_file: Path | None,
+    cluster: str | None,
 ) -> None:
     """Raises InvalidInput for an option that means nothing where the report is made."""
     if place == "emr":
+        if bucket:
+            raise InvalidInput("--from is for a report made here.", next_step="Leave it out, or --on emr.")
         if master_given:
             raise InvalidInput("--master is for a report made here.", next_step="Leave it out, or give --on local.")
         if stack and outputs_file:

@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.report import job_file, run_plain_job, submit_job
 from bench.results import Results
+from bench.sent_records import require_here
 from provisioning.errors import InvalidInput
 
 
@@ -69,12 +70,7 @@ def trials_to_export(results: Results, named: Sequence[str]) -> tuple[str, ...]:
             raise InvalidInput(f"{results.root}: no finished trial {trial!r}.", next_step=f"Finished are: {known}.")
     if not finished:
         raise InvalidInput(f"{results.root} has no finished trial, so there is nothing to export.")
-    bucket = results.records_bucket()
-    if bucket is not None:
-        raise InvalidInput(
-            f"the records of {results.root} are in the bucket {bucket}: the client hosts sent them there.",
-            next_step="Bring produced/ and consumed/ of the trials here first; they lie there in the same layout.",
-        )
+    require_here(results)
     return tuple(named) or finished
 
 

@@ -77,17 +77,21 @@ class Bucket:
 
     def upload(self, files: Mapping[str, Path], sent: Callable[[str], None]) -> None:
         """Sends files (key -> file), several at once; `sent` is told of each that has arrived. An object is there whole or not."""
-        with self._explained(f"write to s3://{self.name}"), ThreadPoolExecutor(PARALLEL_TRANSFERS) as senders:
-            under_way = {
-                senders.submit(self._s3.upload_file, str(file), self.name, key): key for key, file in files.items()
-            }
-            try:
-                for done in as_completed(under_way):
-                    done.result()
-                    sent(under_way[done])
-            except BaseException:
-                senders.shutdown(cancel_futures=True)
-                raise
+        with self._explained(f"write to s3://{self.name}"):
+            _in_parallel(lambda key: self._s3.upload_file(str(files[key]), self.name, key), list(files), sent)
+
+    def fetch(self, files: Mapping[str, Path], arrived: Callable[[str], None]) -> None:
+        """Brings objects (key -> file), several at once; `arrived` is told of each. A file is there whole or not."""
+
+        def bring(key: str) -> None:
+            file = files[key]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            partial = file.with_name(f".partial-{file.name}")
+            self._s3.download_file(self.name, key, str(partial))
+            partial.replace(file)
+
+        with self._explained(f"read from s3://{self.name}"):
+            _in_parallel(bring, list(files), arrived)
 
     def delete(self, keys: Sequence[str]) -> None:
         """Removes objects."""
@@ -120,6 +124,19 @@ class Bucket:
             raise SameboxError(
                 f"can't {action}: {error}", next_step="Type the same command again: what has arrived is kept."
             ) from None
+
+
+def _in_parallel(transfer: Callable[[str], None], keys: Sequence[str], done: Callable[[str], None]) -> None:
+    """One transfer per key, several at once; what hasn't begun is left when one fails, or on Ctrl-C."""
+    with ThreadPoolExecutor(PARALLEL_TRANSFERS) as pool:
+        under_way = {pool.submit(transfer, key): key for key in keys}
+        try:
+            for ended in as_completed(under_way):
+                ended.result()
+                done(under_way[ended])
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _code(error: ClientError) -> str:

@@ -149,6 +149,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """The command over a stack that is empty and configured."""
     run = Run(monkeypatch, tmp_path)
     monkeypatch.setattr(aws, "configure", lambda *_: run._note("configure", "2026-11-21T14:00:00Z"))
+    monkeypatch.setattr(aws, "way_back", lambda _: "The records stay in s3://samebox-demo.")
     run.script((LIST, EMPTY), (PREVIEW, engine.lines(engine.began("create", "broker-1", host="broker-1"))))
     return run
 
@@ -193,6 +194,8 @@ def test_whatever_fails_the_hosts_are_taken_away(run: Run, failing: str) -> None
     assert isinstance(result.exception, SameboxError)
     assert f"{failing} went wrong" in str(result.exception)
     assert run.diary[-3:] == [failing, "down", "look"]
+    # a campaign that is paid for is worth a report, whatever becomes of its hosts
+    assert ("The records stay in s3://samebox-demo." in result.output) == (failing == "report_on_emr")
     run.script((LIST, EMPTY), (PREVIEW, engine.lines()))
     assert isinstance(run.type("--yes", "--keep").exception, SameboxError)
     assert run.diary[-1] == failing

@@ -234,6 +234,7 @@ def test_records_that_hosts_sent_are_asked_for_not_sent(results: Results, tmp_pa
     with pytest.raises(InvalidInput, match="in the bucket bbb") as refused:
         make_report(results, CHECKOUT, master="local[1]", scratch=tmp_path, on_line=print)
     assert "--on emr" in refused.value.next_step
+    assert f"samebox report {results.root} --from s3://bbb" in refused.value.next_step
 
     first = next(results.root.glob("trials/*/trial.json"))
     first.write_text(json.dumps({**json.loads(first.read_text()), "abort": {"rule": "host-lost"}}))
@@ -434,6 +435,7 @@ def test_logs_that_are_never_shipped_end_the_wait(aws: boto3.session.Session) ->
 )
 def test_options_that_mean_nothing_are_refused(place: str, given: dict[str, Any], named: str) -> None:
     """An option is never silently ignored."""
-    options: dict[str, Any] = {"master_given": False, "stack": None, "outputs_file": None, "cluster": None, **given}
+    nothing = {"master_given": False, "bucket": None, "stack": None, "outputs_file": None, "cluster": None}
+    options: dict[str, Any] = {**nothing, **given}
     with pytest.raises(InvalidInput, match=named):
         require_consistent(place, **options)

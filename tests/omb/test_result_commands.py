@@ -60,7 +60,9 @@ def test_an_export_needs_a_finished_trial(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="no finished trial 'b02'") as caught:
         typed("export-omb", tmp_path, "--trial", "b02")
     assert caught.value.next_step == "Finished are: b01-1-kafka-l1-steady."
-    (tmp_path / "manifest.json").write_text('{"schema": 1, "testbed": {"records_bucket": {"name": "b"}}}')
+    bucket = '{"name": "b", "region": "us-west-2"}'
+    (tmp_path / "manifest.json").write_text(f'{{"schema": 1, "testbed": {{"records_bucket": {bucket}}}}}')
+    (trial / "trial.json").write_text('{"schema": 1, "abort": null, "records": {"produced/p.parquet": 7}}')
     with pytest.raises(InvalidInput, match="in the bucket b"):
         typed("export-omb", tmp_path)
 
