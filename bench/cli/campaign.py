@@ -17,7 +17,7 @@ from bench.cli.conclusion import conclude, recorded, says_how_to_go_on
 from bench.cli.detached import bring_home, leave, refuse_if_taken
 from bench.cli.from_bucket import FETCH_STEP, fetch_records, from_option
 from bench.cli.omb import Chosen, campaign_or_omb
-from bench.cli.on_emr import EMR_STEP, emr_options, report_on_emr, require_consistent
+from bench.cli.on_emr import EMR_STEP, emr_options, report_on_emr, require_consistent, says_what_goes_on
 from bench.cli.options import (
     Target,
     choice_options,
@@ -209,7 +209,8 @@ def report(
         if bucket:
             fetch_records(results, bucket, reporter)
         if place == "emr":
-            verdicts = report_on_emr(results, reporter, stack=stack, outputs_file=outputs_file, cluster=cluster)
+            with says_what_goes_on(reporter):
+                verdicts = report_on_emr(results, reporter, stack=stack, outputs_file=outputs_file, cluster=cluster)
         else:
             verdicts = _report(results, master, reporter)
     return conclude(results, verdicts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -92,6 +93,17 @@ def report_on_emr(
     return make_report_on_emr(
         results, CHECKOUT, target, cluster=cluster, scratch=SCRATCH, cache_dir=user_cache(), progress=reporter
     )
+
+
+@contextmanager
+def says_what_goes_on(reporter: Reporter) -> Iterator[None]:
+    """Ctrl-C ends the waiting and not the step: says how to come back to it, or to end it."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupted:
+        if words := str(interrupted):
+            reporter.notice(words)
+        raise
 
 
 def _target(stack: str | None, outputs_file: Path | None) -> EmrTarget:

@@ -163,7 +163,7 @@ def _questions(regions: Sequence[Region], scope: Scope) -> Iterator[tuple[str, C
     for region in regions:
         for kind in EC2_KINDS:
             yield f"{kind}s in {region.name}", partial(_ec2, region, kind, scope)
-        yield f"EMR clusters in {region.name}", partial(_clusters, region, scope)
+        yield f"EMR clusters in {region.name}", partial(live_clusters, region, scope)
         yield f"schedule groups in {region.name}", partial(_schedule_groups, region, scope)
     for kind in IAM_KINDS:
         yield kind, partial(_iam, regions[0], kind, scope)
@@ -183,7 +183,8 @@ def _ec2(region: Region, kind: str, scope: Scope) -> Iterator[Leftover]:
             yield Leftover(kind, item["id"], region.name, tags.get("campaign", ""), detail, state)
 
 
-def _clusters(region: Region, scope: Scope) -> Iterator[Leftover]:
+def live_clusters(region: Region, scope: Scope) -> Iterator[Leftover]:
+    """The EMR clusters in scope that haven't ended."""
     states = list(LIVE_CLUSTERS)
     for cluster_id in region.items("emr", "list_clusters", "Clusters[].Id", ClusterStates=states):
         cluster = region.client("emr").describe_cluster(ClusterId=cluster_id)["Cluster"]

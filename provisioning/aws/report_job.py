@@ -70,6 +70,10 @@ class ReportJob:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+class LeftRunning(KeyboardInterrupt):
+    """The operator interrupted the waiting, and the step goes on; says so, how to come back to it, and how to end it."""
+
+
 @dataclass(frozen=True)
 class Timing:
     """How often to look, and how long to wait for what follows a step."""
@@ -91,7 +95,7 @@ def report_on_emr(
 ) -> None:
     """Puts the report's files into the empty folder `into`. Raises SameboxError with the job's last words if it failed.
 
-    Interrupted, it leaves the step to itself and says how to come back to it.
+    Interrupted, it leaves the step to itself and raises LeftRunning.
     """
     _Run(job, target, session(target.region), cache_dir, progress, timing or Timing()).bring(into, cluster)
 
@@ -216,8 +220,7 @@ class _Run:
         try:
             ended = self._emr.follow(running, self._progress)
         except KeyboardInterrupt:
-            self._progress.notice(self._parting_words(running))
-            raise
+            raise LeftRunning(self._parting_words(running)) from None
         if ended.completed and self._is_there():
             if running.transient:
                 self._emr.await_end(running.cluster, self._timing.cluster_ends_within_s, self._progress)

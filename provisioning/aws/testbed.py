@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from provisioning.aws.clusters import Clusters, StackClusters
 from provisioning.aws.events import Change
 from provisioning.aws.stack import ChangeFailed, ChangeInterrupted, Follow, Stack
 from provisioning.errors import CommandFailed, CommandTimedOut, HostError, HostUnreachable, InvalidInput, SameboxError
@@ -33,11 +34,13 @@ class AwsTestbed:
         stack: Stack,
         *,
         on_line: Follow,
+        clusters: Clusters | None = None,
         connect: Connect = connect,
         sleep: Callable[[float], None] = time.sleep,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stack = stack
+        self._clusters = clusters or StackClusters(stack)
         self._on_line = on_line
         self._connect = connect
         self._sleep = sleep
@@ -85,6 +88,7 @@ class AwsTestbed:
 
     def down(self) -> None:
         if self.stack.resource_count():
+            self._clusters.end_all(self._on_line)
             self.stack.destroy(self._on_line)
 
     def _exported(self) -> Inventory:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from provisioning.aws.pulumi_command import Answer, ScriptedPulumi
-from provisioning.aws.stack import ChangeInterrupted, Stack
+from provisioning.aws.stack import ChangeInterrupted, Follow, Stack
 from provisioning.aws.testbed import FIRST_BOOT_FAILED, NOT_YET, RETRY_S, AwsTestbed, ready_command
 from provisioning.errors import Completed, HostsFailed, HostUnreachable, InvalidInput, SameboxError
 from provisioning.host import ScriptedHost
@@ -50,10 +50,15 @@ class Lab:
         self.testbed = AwsTestbed(
             Stack("sn", Path(), command=self.pulumi),
             on_line=self.said.append,
+            clusters=self,
             connect=self.connect,
             sleep=self.sleep,
             now_s=lambda: self.waited_s,
         )
+
+    def end_all(self, on_line: Follow) -> None:
+        """The stack's clusters: says after which of pulumi's commands they were ended."""
+        on_line(f"clusters ended after {len(self.pulumi.asked)} commands")
 
     def sleep(self, seconds: float) -> None:
         """Time passes for the testbed only."""
@@ -315,9 +320,10 @@ def test_inventory_is_of_hosts_found_alive() -> None:
 
 
 def test_down_destroys_what_there_is() -> None:
-    """A stack that holds nothing isn't asked to destroy it."""
+    """Its clusters end before it does. A stack that holds nothing isn't asked to destroy it."""
     destroy = "destroy --non-interactive --stack sn --yes --skip-preview --json"
     lab = Lab([(LIST, '[{"name": "sn", "resourceCount": 28}]'), (destroy, engine.lines()), (LIST, "[]")])
     lab.testbed.down()
     lab.testbed.down()
     lab.pulumi.require_done()
+    assert [line for line in lab.said if line.startswith("clusters")] == ["clusters ended after 1 commands"]

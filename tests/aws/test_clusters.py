@@ -1,0 +1,115 @@
+"""A stack's EMR clusters are ended, and seen to have ended, before the stack goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from provisioning.aws import clusters
+from provisioning.aws.clusters import ENDS_WITHIN_S, StackClusters
+from provisioning.aws.leftovers import LIVE_CLUSTERS
+from provisioning.aws.pulumi_command import ScriptedPulumi
+from provisioning.aws.stack import Stack
+from provisioning.errors import SameboxError
+from tests.aws.test_campaign_aws import CONFIG
+
+STACK = '{"samebox:region": {"value": "us-west-2"}, "samebox:campaign": {"value": "smoke"}}'
+OURS, OTHERS = "j-OURS", "j-OTHERS"
+
+
+class Emr:
+    """A session whose EMR gives scripted answers, and time that passes while it is waited for."""
+
+    def __init__(self) -> None:
+        self._opened = boto3.session.Session(region_name="us-west-2")
+        self._emr = self._opened.client("emr", aws_access_key_id="testing", aws_secret_access_key="testing")
+        self.stubber = Stubber(self._emr)
+        self.now_s = 0.0
+
+    def client(self, service: str) -> Any:
+        """Only EMR is asked."""
+        assert service == "emr"
+        return self._emr
+
+    def lists(self, state: str | None) -> None:
+        """What is listed: our cluster in this state, or none of ours; and always one of another campaign."""
+        states = {OTHERS: "RUNNING"} if state is None else {OURS: state, OTHERS: "RUNNING"}
+        listed = [{"Id": cluster, "Name": cluster, "Status": {"State": at}} for cluster, at in states.items()]
+        self.stubber.add_response("list_clusters", {"Clusters": listed}, {"ClusterStates": list(LIVE_CLUSTERS)})
+        for each in listed:
+            campaign = "smoke" if each["Id"] == OURS else "another"
+            tags = [{"Key": "project", "Value": "samebox"}, {"Key": "campaign", "Value": campaign}]
+            self.stubber.add_response(
+                "describe_cluster", {"Cluster": {**each, "Tags": tags}}, {"ClusterId": each["Id"]}
+            )
+
+    def ends_ours(self) -> None:
+        """Ours, and no other."""
+        self.stubber.add_response("terminate_job_flows", {}, {"JobFlowIds": [OURS]})
+
+    def pass_time(self, seconds: float) -> None:
+        """Instead of sleeping."""
+        self.now_s += seconds
+
+
+@pytest.fixture
+def emr(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emr]:
+    """Every answer that is scripted must be asked for."""
+    scripted = Emr()
+    monkeypatch.setattr(clusters, "session", lambda _: scripted)
+    with scripted.stubber:
+        yield scripted
+        scripted.stubber.assert_no_pending_responses()
+
+
+def end_all(emr: Emr, poll_every_s: float = 10.0) -> list[str]:
+    """Of stack sn; what it said."""
+    said: list[str] = []
+    stack = Stack("sn", Path(), command=ScriptedPulumi([(CONFIG, STACK)]))
+    StackClusters(stack, poll_every_s=poll_every_s, now_s=lambda: emr.now_s, sleep=emr.pass_time).end_all(said.append)
+    return said
+
+
+def test_a_cluster_that_runs_is_ended_once_and_waited_for(emr: Emr) -> None:
+    """It counts as long as it is ending: until then its machines are in the stack's network."""
+    emr.lists("RUNNING")
+    emr.ends_ours()
+    emr.lists("RUNNING")
+    emr.lists("TERMINATING")
+    emr.lists(None)
+
+    assert end_all(emr) == [
+        f"ending EMR clusters: {OURS}",
+        f"waiting for the end of {OURS} (running)",
+        f"waiting for the end of {OURS} (running)",
+        f"waiting for the end of {OURS} (terminating)",
+    ]
+
+
+def test_one_that_is_ending_already_is_only_waited_for(emr: Emr) -> None:
+    """As after a report whose step is done."""
+    emr.lists("TERMINATING")
+    emr.lists(None)
+    assert end_all(emr) == [f"waiting for the end of {OURS} (terminating)"]
+
+
+def test_other_campaigns_clusters_are_left_alone(emr: Emr) -> None:
+    """The stack's tags say which are its own."""
+    emr.lists(None)
+    assert end_all(emr) == []
+
+
+def test_one_that_does_not_end_stops_the_teardown_with_a_sentence(emr: Emr) -> None:
+    """Destroying under it would hang on its network, and take away the role by which EMR ends it."""
+    emr.lists("RUNNING")
+    emr.ends_ours()
+    emr.lists("TERMINATING")
+    emr.lists("TERMINATING")
+    with pytest.raises(SameboxError, match=f"{OURS} hasn't ended within 20 minutes") as stuck:
+        end_all(emr, poll_every_s=0.6 * ENDS_WITHIN_S)
+    assert "pulumi destroy --stack sn" in (stuck.value.next_step or "")
