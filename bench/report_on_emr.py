@@ -72,6 +72,7 @@ def report_job(results: Results, checkout: Path, package: Path) -> ReportJob:
         libraries=libraries(analysis_requirements(checkout), lock.read_text(), where=str(lock)),
         uploaded=sent.completed,
         perhaps_uploaded=frozenset(sent.ended_early),
+        results_bucket=results.records_bucket(),
     )
 
 

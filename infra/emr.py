@@ -12,7 +12,7 @@ import pulumi_aws as aws
 
 from infra.firewall import Firewall
 from infra.network import EMR_TAG, HTTPS_PORT, Network
-from infra.roles import READ_WRITE_AND_DELETE, allow, in_bucket, instance_profile, role
+from infra.roles import READ_WRITE_AND_DELETE, allow, in_bucket, instance_profile, read_results_buckets, role
 from infra.settings import Settings
 
 RELEASE = "emr-7.13.0"  # Spark 3.5.6 and Python 3.11, which the report job is tested with
@@ -33,7 +33,8 @@ class Emr(pulumi.ComponentResource):
         machine_role = role(
             f"{name}-machine",
             service="ec2.amazonaws.com",
-            statements=in_bucket(bucket, READ_WRITE_AND_DELETE),  # Spark moves what it has written into place
+            # Spark moves what it has written into place; the records may lie in the bucket of an earlier stack
+            statements=[*in_bucket(bucket, READ_WRITE_AND_DELETE), *read_results_buckets()],
             tags=self._tags,
             opts=self._own,
         )

@@ -26,6 +26,15 @@ def in_bucket(bucket: aws.s3.Bucket, object_actions: Sequence[str]) -> list[Stat
     return [allow(listing, bucket.arn), allow(object_actions, pulumi.Output.concat(bucket.arn, "/*"))]
 
 
+def read_results_buckets() -> list[Statement]:
+    """Reading the results buckets of all stacks of this account: each of them outlives its stack."""
+    of_this_account = {"StringEquals": {"aws:ResourceAccount": "${aws:PrincipalAccount}"}}
+    return [
+        allow(("s3:ListBucket", "s3:GetBucketLocation"), "arn:aws:s3:::samebox-*", of_this_account),
+        allow(("s3:GetObject",), "arn:aws:s3:::samebox-*/*", of_this_account),
+    ]
+
+
 def role(
     name: str,
     *,

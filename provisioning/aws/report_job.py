@@ -40,8 +40,9 @@ _MEGABYTE = 10**6
 class ReportJob:
     """Everything that decides what comes out.
 
-    `results_name` is the results' own name in the bucket. `documents` are always sent; `records` (write-once) where they are missing.
-    Both map a name inside the results folder to the file; `code` names the package's files the same way.
+    `results_name` is the results' own name in the bucket that has their records: `results_bucket`, None = the stack's.
+    `documents` are always sent; `records` (write-once) where they are missing. Both map a name inside the results folder to the
+    file; `code` names the package's files the same way.
 
     Records that the client hosts have sent themselves: `uploaded` (name -> bytes) must be there, `perhaps_uploaded` may be. Other
     records in their folders are what an attempt at a trial left that was cut off; they are removed.
@@ -56,6 +57,7 @@ class ReportJob:
     libraries: Libraries
     uploaded: Mapping[str, int] = field(default_factory=dict)
     perhaps_uploaded: frozenset[str] = frozenset()
+    results_bucket: str | None = None
 
     def digest(self, release: str) -> str:
         """SHA-256 over results, code, packages and release. Records count by name and size: they are written once."""
@@ -113,6 +115,7 @@ class _Run:
         self._job, self._target, self._opened, self._timing = job, target, opened, timing
         self._cache_dir, self._progress = cache_dir, progress
         self._bucket = Bucket(opened, target.bucket)
+        self._results = Bucket(opened, job.results_bucket or target.bucket)
         self._emr = Emr(opened, poll_every_s=timing.poll_every_s)
         self._digest = job.digest(target.release)
         self._name = f"samebox-report-{job.results_name}-{self._digest[:12]}"
@@ -150,29 +153,30 @@ class _Run:
         """Everything into the bucket: the manifest last, so that half an upload is no results folder."""
         job, code = self._job, code_folder(self._digest[:16])
         results = results_folder(job.results_name)
-        there = self._bucket.sizes(f"{results}/")
+        there = self._results.sizes(f"{results}/")
         self._refuse_strangers(results, there)
         self._require_uploaded(results, there)
         self._remove_what_was_cut_off(results, there)
         records = {f"{results}/{name}": file for name, file in job.records.items()}
-        self._send({key: file for key, file in records.items() if there.get(key) != file.stat().st_size}, "records")
+        missing = {key: file for key, file in records.items() if there.get(key) != file.stat().st_size}
+        self._send(self._results, missing, "records")
         archive_key = f"code/{job.libraries.archive_name}"
         if not self._bucket.exists(archive_key):
             archive = library_archive(job.libraries, self._cache_dir, self._progress.notice)
-            self._send({archive_key: archive}, "Python packages")
+            self._send(self._bucket, {archive_key: archive}, "Python packages")
         program, package = f"{code}/{job.program.name}", f"{code}/{job.package.name}"
-        self._send({program: job.program, package: job.package}, "the job")
+        self._send(self._bucket, {program: job.program, package: job.package}, "the job")
         documents = {f"{results}/{name}": file for name, file in job.documents.items()}
         manifest = {key: documents.pop(key) for key in [f"{results}/{MANIFEST}"] if key in documents}
-        self._send(documents, "")
-        self._send(manifest, "")
+        self._send(self._results, documents, "")
+        self._send(self._results, manifest, "")
         at = self._bucket.at
         return SparkStep(
             name=self._name,
             program=str(at(program)),
             package=str(at(package)),
             archive=str(at(archive_key)),
-            arguments=(str(at(results)), "--out", str(at(self._report))),
+            arguments=(str(self._results.at(results)), "--out", str(at(self._report))),
         )
 
     def _refuse_strangers(self, results: str, there: Mapping[str, int]) -> None:
@@ -181,7 +185,7 @@ class _Run:
         strangers = sorted(trials - self._job.documents.keys())
         if strangers:
             raise SameboxError(
-                f"{self._bucket.at(results)} has trials that this results folder doesn't: {', '.join(strangers[:3])}.",
+                f"{self._results.at(results)} has trials that this results folder doesn't: {', '.join(strangers[:3])}.",
                 next_step="Make the report from the complete folder.",
             )
 
@@ -190,8 +194,8 @@ class _Run:
         missing = sorted(name for name, size in uploaded.items() if there.get(f"{results}/{name}") != size)
         if missing:
             raise SameboxError(
-                f"{self._bucket.at(results)} lacks {len(missing)} record files that the client hosts sent: {missing[0]} ...",
-                next_step="Name the stack that the campaign ran on: the results bucket of another one is another one.",
+                f"{self._results.at(results)} lacks {len(missing)} record files that the client hosts sent: {missing[0]} ...",
+                next_step="They have been deleted since, or lie in another account: `aws sts get-caller-identity` says whose yours is.",
             )
 
     def _remove_what_was_cut_off(self, results: str, there: Mapping[str, int]) -> None:
@@ -199,9 +203,9 @@ class _Run:
         job = self._job
         if job.uploaded or job.perhaps_uploaded:
             known = {f"{results}/{name}" for name in (*job.uploaded, *job.perhaps_uploaded, *job.records)}
-            self._bucket.delete([key for key in there if key.endswith(RECORDS_SUFFIX) and key not in known])
+            self._results.delete([key for key in there if key.endswith(RECORDS_SUFFIX) and key not in known])
 
-    def _send(self, files: Mapping[str, Path], what: str) -> None:
+    def _send(self, bucket: Bucket, files: Mapping[str, Path], what: str) -> None:
         if not files:
             return
         sizes = {key: file.stat().st_size for key, file in files.items()}
@@ -214,7 +218,7 @@ class _Run:
             arrived += sizes[key]
             self._progress.detail(f"{arrived / _MEGABYTE:.1f} of {total / _MEGABYTE:.1f} MB sent")
 
-        self._bucket.upload(files, tell)
+        bucket.upload(files, tell)
 
     def _see_through(self, running: Running) -> None:
         try:

@@ -256,6 +256,43 @@ def test_a_bucket_without_the_records_is_another_one(
     assert Bucket(aws, "bbb").sizes("") == {}
 
 
+def test_the_report_is_made_on_any_stack_of_ones_own(
+    aws: boto3.session.Session, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results are read from the bucket that they name, which outlived its stack; job and report are the new stack's."""
+    folder, old = f"results/{results.name_in_bucket()}", Bucket(aws, "bbb")
+    let_hosts_send_records(
+        results, "bbb", send=lambda name, file: old.upload({f"{folder}/{name}": file}, lambda _key: None)
+    )
+    where = {"LocationConstraint": "us-west-2"}
+    aws.client("s3").create_bucket(Bucket="new", CreateBucketConfiguration=where)
+    job, new = job_of(results, tmp_path), Bucket(aws, "new")
+    archive = tmp_path / "libraries.tar.gz"
+    archive.touch()
+    new.upload({f"code/{job.libraries.archive_name}": archive}, lambda _key: None)
+    asked: list[SparkStep] = []
+
+    def start(_emr: Emr, _target: EmrTarget, step: SparkStep, _log_uri: str) -> Running:
+        asked.append(step)
+        raise SameboxError("no cluster today")
+
+    monkeypatch.setattr(Emr, "start", start)
+    with pytest.raises(SameboxError, match="no cluster today"):
+        report_on_emr(
+            job,
+            replace(target(), bucket="new"),
+            tmp_path / "report",
+            cluster=None,
+            cache_dir=tmp_path,
+            progress=Heard(),
+        )
+    (step,) = asked
+    assert step.arguments[0] == f"s3://bbb/{folder}"
+    assert all(place.startswith("s3://new/") for place in (step.program, step.package, step.archive, step.arguments[2]))
+    assert f"{folder}/manifest.json" in old.sizes("")
+    assert not any(key.startswith("results/") for key in new.sizes(""))
+
+
 # --- packages -------------------------------------------------------------------------------------------------------------
 def test_packages_are_the_locked_ones_and_all_they_need() -> None:
     """What pip says is needed, in the versions installed here, which are the lock's."""

@@ -263,6 +263,15 @@ def test_the_output_for_emr_is_whole(smoke: Recording) -> None:
     assert smoke.outputs["region"] == "us-west-2"
 
 
+def test_the_reports_machines_read_every_results_bucket_of_the_account(smoke: Recording) -> None:
+    """A bucket outlives its stack, and the next stack's cluster makes its report; it writes into its own only."""
+    of_others = [each for each in policy_of(smoke, "samebox-report-machine") if "arn:aws:s3:::samebox-*" in str(each)]
+    actions = {action for statement in of_others for action in statement["Action"]}
+    assert actions == {"s3:ListBucket", "s3:GetBucketLocation", "s3:GetObject"}
+    account = {"StringEquals": {"aws:ResourceAccount": "${aws:PrincipalAccount}"}}
+    assert [statement["Condition"] for statement in of_others] == [account, account]
+
+
 def test_no_cluster_is_a_resource(smoke: Recording) -> None:
     """One that ends with its step would be made again by the next `pulumi up --refresh`."""
     assert not any(resource.type.startswith("aws:emr") for resource in smoke.resources)
