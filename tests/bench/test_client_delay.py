@@ -20,7 +20,7 @@ from tests.bench.thread_host import ThreadHost, load, rows_of
 pytestmark = pytest.mark.usefixtures("quick_progress")
 
 TOPIC = "t"
-LIMITS = Limits(ready_s=10, lead_s=0.1, nothing_acknowledged_s=5.0, silence_s=5.0, quiet_s=0.4, ending_s=5)
+LIMITS = Limits(ready_s=60, lead_s=0.1, nothing_acknowledged_s=60, silence_s=60, quiet_s=0.4, ending_s=30)
 WORKLOAD = Workload(
     name="test", rate_per_s=400, message_bytes=64, measure_s=1.5, partitions=3, producers=1, consumers=0,
     warmup_s=0.5, drain_s=4.0,

@@ -19,7 +19,7 @@ from tests.bench.thread_host import ThreadHost, rows_of
 
 pytestmark = pytest.mark.usefixtures("quick_progress")
 
-LIMITS = Limits(ready_s=10, lead_s=0.1, nothing_acknowledged_s=5, quiet_s=0.2, ending_s=5)
+LIMITS = Limits(ready_s=60, lead_s=0.1, nothing_acknowledged_s=60, quiet_s=0.2, ending_s=30)
 WORKLOAD = Workload(
     name="test",
     rate_per_s=400,
@@ -65,7 +65,7 @@ def test_workers_started_ahead_do_the_first_run(clients: list[ThreadHost]) -> No
     assert [worker["host"] for worker in result.workers] == ["client-1", "client-2"] * 2
     assert [len(client.processes) for client in clients] == [3, 2]
     for client in clients:
-        assert all(process.ended.wait(5) for process in client.processes)
+        assert all(process.ended.wait(60) for process in client.processes)
 
 
 def test_workers_started_ahead_of_no_run_end(clients: list[ThreadHost]) -> None:
@@ -76,7 +76,7 @@ def test_workers_started_ahead_of_no_run_end(clients: list[ThreadHost]) -> None:
     assert sum(len(client.processes) for client in clients) == WORKERS
     crew.close()
     crew.close()
-    assert all(process.ended.wait(5) for client in clients for process in client.processes)
+    assert all(process.ended.wait(60) for client in clients for process in client.processes)
 
 
 def test_workers_stay_connected_while_only_the_rate_changes(clients: list[ThreadHost], tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_what_fails_before_the_start_is_raised_and_leaves_no_worker(clients: lis
         with pytest.raises(DeploymentError, match="not running"), crew_of(clients) as crew:
             crew.run(spec_of(broker), Hooks(before_start=before_start))
         assert broker.stored["t"] == 0
-    assert all(process.ended.wait(5) for client in clients for process in client.processes)
+    assert all(process.ended.wait(60) for client in clients for process in client.processes)
 
 
 def test_it_is_told_once_that_everything_was_received(clients: list[ThreadHost]) -> None:

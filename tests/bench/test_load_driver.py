@@ -22,7 +22,9 @@ from tests.bench.thread_host import ThreadHost, ThreadProcess, load, rows_of
 pytestmark = pytest.mark.usefixtures("quick_progress")
 
 TOPIC = "t"
-LIMITS = Limits(ready_s=10, lead_s=0.1, nothing_acknowledged_s=1.5, silence_s=3.0, quiet_s=0.4, ending_s=5)
+# a busy machine holds threads up for seconds: only a test of a limit has it short
+LIMITS = Limits(ready_s=60, lead_s=0.1, nothing_acknowledged_s=60, silence_s=60, quiet_s=0.4, ending_s=30)
+IMPATIENT = dataclasses.replace(LIMITS, nothing_acknowledged_s=4)
 WORKLOAD = Workload(
     name="test", rate_per_s=400, message_bytes=64, measure_s=1.5, partitions=3, producers=2, consumers=2,
     warmup_s=0.5, drain_s=4.0,
@@ -88,7 +90,7 @@ def test_who_is_ready_while_nobody_looks_is_not_late(tmp_path: Path) -> None:
 
     hosts = [ThreadHost(f"client-{number}", tmp_path, note) for number in (1, 2)]
     with FakeBroker([TOPIC]) as broker:
-        limits = dataclasses.replace(LIMITS, ready_s=0.3, nothing_acknowledged_s=30.0, silence_s=30.0)
+        limits = dataclasses.replace(LIMITS, ready_s=0.3)
         result = load(spec_of(broker, limits=limits, measure_s=0.2, warmup_s=0.1), hosts, Hooks(watch=held_up))
     assert result.abort is None
 
@@ -100,15 +102,15 @@ def test_who_spoke_while_nobody_listened_has_not_been_silent(tmp_path: Path) -> 
     def held_up() -> Abort | None:
         if started.is_set() and not held.is_set():
             held.set()
-            time.sleep(3.3)
+            time.sleep(5.3)
         return None
 
     started = threading.Event()
     hosts = [ThreadHost(f"client-{number}", tmp_path) for number in (1, 2)]
     with FakeBroker([TOPIC]) as broker:
-        limits = dataclasses.replace(LIMITS, silence_s=3.0, nothing_acknowledged_s=3.0)
+        limits = dataclasses.replace(LIMITS, silence_s=5, nothing_acknowledged_s=5)
         result = load(
-            spec_of(broker, limits=limits, measure_s=4.0), hosts, Hooks(watch=held_up, before_start=started.set)
+            spec_of(broker, limits=limits, measure_s=6.0), hosts, Hooks(watch=held_up, before_start=started.set)
         )
     assert result.abort is None
     assert not any("true" in host.asked for host in hosts)
@@ -132,8 +134,10 @@ def test_a_stall_costs_what_it_would_have_cost_a_user(clients: list[ThreadHost],
     assert sorted(row["intended_ns"] - start for row in rows) == [k * 2_500_000 for k in range(SCHEDULED)]
     response_ms = [(row["acked_ns"] - row["intended_ns"]) / 1e6 for row in rows]
     publish_ms = [(row["acked_ns"] - row["sent_ns"]) / 1e6 for row in rows]
-    assert sum(latency > 200 for latency in response_ms) > 0.25 * SCHEDULED
-    assert sum(latency > 200 for latency in publish_ms) <= 2 * 5
+    late = sum(latency > 200 for latency in response_ms)
+    assert late > 0.25 * SCHEDULED
+    # two windows of five in the stall; a busy machine delays some more
+    assert 10 <= sum(latency > 200 for latency in publish_ms) < late / 4
 
 
 def test_loss_is_visible_and_the_drain_gives_up(clients: list[ThreadHost], tmp_path: Path) -> None:
@@ -176,7 +180,7 @@ def test_backpressure_delays_but_skips_nothing(clients: list[ThreadHost], tmp_pa
 def test_a_silent_broker_ends_the_load_as_an_outcome(clients: list[ThreadHost], tmp_path: Path) -> None:
     """Nothing acknowledged while messages are in flight: aborted, and the messages whose turn had come are rows."""
     with FakeBroker([TOPIC], behaviour=Behaviour(silent_from=50)) as broker:
-        result = load(spec_of(broker, in_flight=20, measure_s=60.0), clients)
+        result = load(spec_of(broker, limits=IMPATIENT, in_flight=20, measure_s=60.0), clients)
     assert result.abort is not None
     assert (result.abort["rule"], result.abort["axis"], result.abort["host"]) == (
         "nothing-acknowledged",
@@ -189,13 +193,13 @@ def test_a_silent_broker_ends_the_load_as_an_outcome(clients: list[ThreadHost], 
     assert all(row["acked_ns"] for row in rows[:50])
     assert all(row["sent_ns"] and row["acked_ns"] is None for row in rows[50:70])
     assert all(row["sent_ns"] is None for row in rows[70:])
-    assert 200 < len(rows) < 1500
+    assert 200 < len(rows) < 6000
 
 
 def test_a_system_that_fails_every_message_has_stopped_answering(clients: list[ThreadHost]) -> None:
     """Nothing is in flight, because each message is given up at once, and still nothing is acknowledged."""
     with FakeBroker([TOPIC], behaviour=Behaviour(fail=lambda s: s >= 50)) as broker:
-        result = load(spec_of(broker, measure_s=60.0), clients)
+        result = load(spec_of(broker, limits=IMPATIENT, measure_s=60.0), clients)
     assert result.abort is not None
     assert (result.abort["rule"], result.abort["axis"]) == ("nothing-acknowledged", "outcome")
     assert "failed; 100 had been before" in result.abort["reason"]
@@ -204,8 +208,7 @@ def test_a_system_that_fails_every_message_has_stopped_answering(clients: list[T
 def test_a_system_silent_through_the_drain_has_stopped_answering(clients: list[ThreadHost]) -> None:
     """It falls silent so late that the schedule and the drain are over before the limit is: the schedule is recorded whole."""
     with FakeBroker([TOPIC], behaviour=Behaviour(silent_from=300)) as broker:
-        limits = dataclasses.replace(LIMITS, nothing_acknowledged_s=60)
-        result = load(spec_of(broker, limits=limits, drain_s=2.0), clients)
+        result = load(spec_of(broker, drain_s=2.0), clients)
     assert result.abort is not None
     assert (result.abort["rule"], result.abort["axis"]) == ("nothing-acknowledged", "outcome")
     assert result.produced_rows == SCHEDULED
@@ -261,7 +264,7 @@ def test_a_worker_that_dies_ends_the_load_as_invalid(tmp_path: Path) -> None:
     assert "producer-1" in result.abort["reason"]
     assert result.produced_rows > 0
     # the end of its input is what tells the one that is counted as dead, and its threads see that in their own time
-    assert all(process.aborted.wait(10) for host in hosts for process in host.processes)
+    assert all(process.aborted.wait(60) for host in hosts for process in host.processes)
 
 
 def test_a_lost_host_ends_the_load_as_invalid(tmp_path: Path) -> None:
@@ -293,7 +296,7 @@ def test_silence_is_a_dead_worker_or_a_lost_host(tmp_path: Path, answer: Excepti
     hosts = [ThreadHost("client-1", tmp_path), ThreadHost("client-2", tmp_path, fall_silent)]
     hosts[1].answer = answer
     with FakeBroker([TOPIC]) as broker:
-        limits = dataclasses.replace(LIMITS, silence_s=1.5, nothing_acknowledged_s=60)
+        limits = dataclasses.replace(LIMITS, silence_s=4)
         result = load(spec_of(broker, limits=limits, measure_s=60.0), hosts)
     assert result.abort is not None
     assert (result.abort["rule"], result.abort["axis"], result.abort["host"]) == (rule, "validity", "client-2")
@@ -304,12 +307,12 @@ def test_waiting_for_the_others_is_no_silence(tmp_path: Path) -> None:
 
     def connect_slowly(_process: ThreadProcess, line: str) -> str | None:
         if '"ready"' in line:
-            time.sleep(2.0)
+            time.sleep(6.0)
         return line
 
     hosts = [ThreadHost("client-1", tmp_path), ThreadHost("client-2", tmp_path, connect_slowly)]
     with FakeBroker([TOPIC]) as broker:
-        result = load(spec_of(broker, limits=dataclasses.replace(LIMITS, silence_s=1.5)), hosts)
+        result = load(spec_of(broker, limits=dataclasses.replace(LIMITS, silence_s=5)), hosts)
     assert result.abort is None
     assert result.produced_rows == SCHEDULED
 
@@ -341,7 +344,7 @@ def test_an_interrupt_ends_the_workers(clients: list[ThreadHost]) -> None:
             load(spec_of(broker, measure_s=60.0), clients, Hooks(on_progress=interrupt))
         for host in clients:
             for process in host.processes:
-                assert process.ended.wait(5)
+                assert process.ended.wait(60)
 
 
 def test_a_probe_needs_an_acknowledgement(clients: list[ThreadHost]) -> None:

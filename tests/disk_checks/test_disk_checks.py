@@ -102,7 +102,7 @@ def test_no_probe_file_outlives_a_signal(number: signal.Signals, tmp_path: Path)
         await_true(lambda: deleted_probe_of(child.pid), "the probe never opened its file")
         assert list(tmp_path.iterdir()) == []
         child.send_signal(number)
-        assert child.wait(timeout=10) != 0
+        assert child.wait(timeout=60) != 0
     finally:
         child.kill()
         child.wait()
@@ -121,7 +121,7 @@ def test_dd_ends_with_the_probe(tmp_path: Path) -> None:
         await_true(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip(), "dd never started")
         dd = int((tmp_path / "pid").read_text())
         child.terminate()
-        assert child.wait(timeout=10) == 128 + signal.SIGTERM
+        assert child.wait(timeout=60) == 128 + signal.SIGTERM
     finally:
         child.kill()
         child.wait()
@@ -186,7 +186,7 @@ def test_network_counts_what_the_far_side_received() -> None:
         assert len(result["round_trips_ns"]) == 20
         assert result["bytes"] > 2**20  # many times what one read takes
         server.stdin.close()
-        assert server.wait(timeout=10) == 0
+        assert server.wait(timeout=60) == 0
     finally:
         server.kill()
         server.wait()

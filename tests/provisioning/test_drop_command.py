@@ -38,7 +38,7 @@ def test_the_switch_gets_a_three_after_a_sync(tools: Path, mine: bool, by_sudo: 
         switch.write_text("0\n")
     assert SWITCH in DROP_COMMAND
     command = DROP_COMMAND.replace(SWITCH, str(switch))
-    subprocess.run(["sh", "-c", command], check=True, timeout=20)
+    subprocess.run(["sh", "-c", command], check=True, timeout=120)
     assert switch.read_text() == "3\n"
     assert (tools / "at-sync").read_text() == ("0\n" if mine else "none\n")
     assert (tools / "by-sudo").exists() is by_sudo

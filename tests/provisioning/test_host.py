@@ -68,7 +68,7 @@ def test_files_are_kept_in_memory(tmp_path: Path) -> None:
 
 def test_all_hosts_work_at_once() -> None:
     """The work of all hosts overlaps in time, and each result is filed under its host."""
-    meeting = threading.Barrier(3, timeout=10)
+    meeting = threading.Barrier(3, timeout=60)
 
     def work(host: Host) -> str:
         meeting.wait()

@@ -69,7 +69,7 @@ def test_only_the_altered_and_the_misspelt_key_drift(cluster: Cluster) -> None:
 def test_the_consumers_offsets_are_there_before_any_consumer(cluster: Cluster) -> None:
     """Else the first one is told to come again later, and comes after the others."""
     client = AdminClient({"bootstrap.servers": cluster.deployment.endpoints().service_url})
-    offsets = client.list_topics(timeout=10).topics["__consumer_offsets"]
+    offsets = client.list_topics(timeout=60).topics["__consumer_offsets"]
     assert [len(partition.replicas) for partition in offsets.partitions.values()] == [3, 3, 3]
 
 

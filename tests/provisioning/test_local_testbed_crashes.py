@@ -177,7 +177,7 @@ def test_processes_of_a_removed_checkout_are_cleaned_and_living_ones_spared(tmp_
         assert living.inventory() == untouched
         worker.send_line("still here")
         worker._session.close_input()
-        assert worker.wait(timeout_s=10).exit_status == 0
+        assert worker.wait(timeout_s=60).exit_status == 0
     finally:
         for testbed in (removed, living, new):
             testbed.down()

@@ -259,7 +259,7 @@ def test_caches_dropped_under_a_mapped_file_stay_warm(hosts: dict[str, SshHost])
         assert run_check(host, "residency", path)["files"][0]["resident_share"] == 1.0
     finally:
         process.close()
-    process.wait(timeout_s=10)
+    process.wait(timeout_s=60)
     evict_only([host])
     assert run_check(host, "residency", path)["files"][0]["resident_share"] == 0.0
     host.run(f"rm {path}")

@@ -178,7 +178,7 @@ def test_a_spawned_process_answers_line_by_line(host: SshHost) -> None:
         process.wait(timeout_s=0.2)
     process._session.close_input()
     assert list(lines) == []
-    completed = process.wait(timeout_s=10)
+    completed = process.wait(timeout_s=60)
     assert (completed.stdout, completed.stderr, completed.exit_status) == ("", "done\n", 4)
     process.close()
     process.close()
@@ -215,7 +215,7 @@ def test_closing_lets_a_process_end_by_itself(host: SshHost) -> None:
 def test_sending_to_an_ended_process_says_so(host: SshHost) -> None:
     """A line for a process that has ended raises an error with the process' last words."""
     process = host.spawn("echo out of memory >&2; exit 1")
-    process.wait(timeout_s=10)
+    process.wait(timeout_s=60)
     assert list(process.lines()) == []
     with pytest.raises(HostError, match=r"has ended: echo out.*\nout of memory"):
         process.send_line("hello")

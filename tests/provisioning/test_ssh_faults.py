@@ -100,7 +100,7 @@ def test_an_end_of_input_that_crosses_with_a_processs_end_cuts_nothing(
     process = host.spawn("sleep 0.5; exit 7")
     monkeypatch.setattr(paramiko.Transport, "_send_user_message", send_late)
     process.close()
-    assert process.wait(timeout_s=10).exit_status == 7
+    assert process.wait(timeout_s=60).exit_status == 7
     assert len(delayed) == 1
     assert _connection(host) == connection
 
