@@ -1,4 +1,4 @@
-"""docs/aws.md says what the presets and AWS say: figures, policy, file names."""
+"""docs/aws.md says what the presets, the operator's policy and AWS say: figures, statements, file names."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from pydantic.alias_generators import to_camel
 from infra.instance_types import INSTANCE_TYPES
 from infra.settings import HostGroup, Settings
 from provisioning.aws.cost import EMR_S
+from tests.infra.permissions.needs import POLICY_FILE, REGION_PLACEHOLDER, operator_policy
+from tests.infra.permissions.policy import read_policy
 from tests.infra.recorded_program import ROOT
 
 GUIDE = (ROOT / "docs/aws.md").read_text()
@@ -74,8 +76,8 @@ def test_the_prices_are_what_the_command_says() -> None:
 
 
 def test_the_policy_names_actions_that_exist() -> None:
-    """No action is misspelt, none is everything, and the policy is short enough to be made."""
-    policy = json.loads(GUIDE.split("```json\n")[1].split("```")[0])
+    """No action is misspelt, none is everything, and the policy is short enough to be made, in the region of the longest name."""
+    policy = json.loads(POLICY_FILE.read_text().replace(REGION_PLACEHOLDER, "ap-northeast-1"))
     assert len(re.sub(r"\s", "", json.dumps(policy))) <= LONGEST_POLICY
     session = botocore.session.get_session()
     operations = {
@@ -96,12 +98,28 @@ def test_the_policy_names_actions_that_exist() -> None:
 
 def test_whatever_ends_or_changes_things_is_limited_to_ours() -> None:
     """By tag, or by name."""
-    policy = json.loads(GUIDE.split("```json\n")[1].split("```")[0])
+    policy = json.loads(POLICY_FILE.read_text())
     for statement in policy["Statement"]:
         actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
         if any(re.search(r":(Delete|Terminate|Revoke|Modify|Put|Detach)", action) for action in actions):
             by_tag = statement.get("Condition", {}).get("StringEquals", {}).get("aws:ResourceTag/project") == "samebox"
             assert by_tag or "samebox-*" in str(statement["Resource"]), statement["Sid"]
+
+
+def test_the_guide_says_what_every_statement_of_the_policy_allows() -> None:
+    """One row each, in the file's order."""
+    section = GUIDE.split("## Permissions\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (\w+) \| .+ \|$", section, re.MULTILINE)
+    assert rows == ["statement", *(each.sid for each in operator_policy().statements)]
+
+
+def test_the_line_that_makes_the_policy_fills_in_the_region() -> None:
+    """As a shell reads it: the document that `aws` would get is the policy for that region."""
+    (line,) = re.findall(r"^aws iam create-policy .*$", GUIDE, re.MULTILINE)
+    shell = f"aws() {{ printf '%s\\n' \"${{@: -1}}\"; }}; {line}"
+    document = subprocess.run(["bash", "-c", shell], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert read_policy(document) == operator_policy("us-west-2")
+    assert REGION_PLACEHOLDER not in document
 
 
 def test_the_table_of_keys_has_every_key() -> None:
