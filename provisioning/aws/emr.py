@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mypy_boto3_emr.type_defs import StepConfigTypeDef
 
 POLL_EVERY_S = 10.0
-IDLE_TIMEOUT_S = 900  # only if the cluster should outlive its step, against our wish
 STEP_LIMIT_S = 6 * 3600  # a step that hangs must not keep a cluster for ever, also when nobody is looking
 PYTHON = "/usr/bin/python3.11"  # EMR's default python3 is 3.9
 _LISTED_AFTER_TRIES = 6
@@ -221,7 +220,6 @@ def cluster_request(target: EmrTarget, step: SparkStep, log_uri: str) -> dict[st
             "KeepJobFlowAliveWhenNoSteps": False,
             "TerminationProtected": False,
         },
-        "AutoTerminationPolicy": {"IdleTimeout": IDLE_TIMEOUT_S},
         "VisibleToAllUsers": True,
         "Tags": [{"Key": key, "Value": value} for key, value in sorted(target.tags.items())],
         "Steps": [step.request(on_failure="TERMINATE_CLUSTER")],
