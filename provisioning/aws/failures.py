@@ -127,7 +127,8 @@ RULES: tuple[Rule, ...] = (
         "permission",
         r"UnauthorizedOperation|AccessDenied|is not authorized to perform",
         "these credentials are valid but may not do this.",
-        "Give them the policy in the README's AWS section (the action is named above), then type the same command again.",
+        "Give them the policy infra/operator-policy.json (docs/aws.md, Permissions; the action is named above), then type the same "
+        "command again.",
     ),
 )
 
