@@ -236,8 +236,7 @@ def test_a_search_that_confirmed_no_rate_is_told_of() -> None:
     results = _results(1)
     trials = []
     for each, rate_per_s in zip(results.trials, (None, 2000), strict=True):
-        observations = {"search": {"rate_per_s": rate_per_s, "attempts": []}}
-        document = {**each.trial.document, "observations": observations}
+        document = {**each.trial.document, "observations": {"search": {"rate_per_s": rate_per_s, "attempts": []}}}
         trials.append(replace(each, trial=Trial(each.trial.name, document)))
     told = answer(results.campaign, trials, (), results.outcomes, ()).findings[2]
     assert told == (

@@ -265,8 +265,7 @@ def test_the_report_is_made_on_any_stack_of_ones_own(
     let_hosts_send_records(
         results, "bbb", send=lambda name, file: old.upload({f"{folder}/{name}": file}, lambda _key: None)
     )
-    where = {"LocationConstraint": "us-west-2"}
-    aws.client("s3").create_bucket(Bucket="new", CreateBucketConfiguration=where)
+    aws.client("s3").create_bucket(Bucket="new", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
     job, new = job_of(results, tmp_path), Bucket(aws, "new")
     archive = tmp_path / "libraries.tar.gz"
     archive.touch()
