@@ -64,3 +64,13 @@ INSTANCE_TYPES = {
         InstanceType("t3.large", vcpus=2, instance_disks=0, cluster_placement=False),
     )
 }
+
+# Families whose machines, from 4 vCPUs on, the report's cluster can be of: EMR has them, and it is known how much of their memory
+# driver and executors may have (provisioning/aws/emr_nodes.toml).
+REPORT_FAMILIES = ("c5n", "i3en", "m5")
+REPORT_LEAST_VCPUS = 4
+REPORT_TYPES = tuple(
+    known.name
+    for known in INSTANCE_TYPES.values()
+    if known.name.partition(".")[0] in REPORT_FAMILIES and known.vcpus >= REPORT_LEAST_VCPUS
+)

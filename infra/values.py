@@ -8,11 +8,10 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from infra.instance_types import INSTANCE_TYPES
+from infra.instance_types import INSTANCE_TYPES, REPORT_TYPES
 
 PROJECT_FOLDER = Path(__file__).resolve().parents[1]
 WIDEST_OPERATOR_PREFIX = 16
-EMR_LEAST_VCPUS = 4
 
 
 def instance_type(name: str) -> str:
@@ -32,10 +31,12 @@ def with_instance_disks(name: str) -> str:
     return name
 
 
-def large_enough_for_emr(name: str) -> str:
-    """A known type that EMR offers and Spark has room on."""
-    if INSTANCE_TYPES[name].vcpus < EMR_LEAST_VCPUS:
-        raise ValueError(f"too small for EMR, which wants {EMR_LEAST_VCPUS} vCPUs")
+def with_room_for_the_report(name: str) -> str:
+    """A known type of which EMR makes clusters, and on which a driver and an executor of the report have room."""
+    if name not in REPORT_TYPES:
+        raise ValueError(
+            f"a cluster of it has no known room for the report's driver and executors. Valid ones: {', '.join(REPORT_TYPES)}"
+        )
     return name
 
 

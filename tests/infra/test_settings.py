@@ -90,7 +90,15 @@ def test_the_times_that_a_message_proposes_would_do(tmp_path: Path) -> None:
         ({"identityFile": "nowhere/key"}, "nowhere/key doesn't exist; make a pair by: ssh-keygen"),
         ({"generations": {"broker-9": 2}}, "broker-9; the hosts are broker-1, "),
         ({"generations": {"broker-1": 0}}, "samebox:generations.broker-1 = 0"),
-        ({"reportInstanceType": "t3.medium"}, "too small for EMR"),
+        (
+            {"reportInstanceType": "t3.medium"},
+            "no known room for the report's driver and executors. Valid ones: i3en.xlarge, ",
+        ),
+        (
+            {"reportInstanceType": "m5.large"},
+            "samebox:reportInstanceType = 'm5.large': a cluster of it has no known room",
+        ),
+        ({"reportInstanceType": "i4i.4xlarge"}, "Valid ones: i3en.xlarge, "),
         ({"reportInstances": "0"}, "samebox:reportInstances = '0'"),
     ],
 )
