@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from provisioning.aws.emr_sizes import SparkSizes, load_nodes, sizes_on
 from provisioning.aws.emr_target import RELEASE, EmrTarget
+from provisioning.aws.spark_step import SparkStep
 from provisioning.errors import InvalidInput, SameboxError
 
 if TYPE_CHECKING:
     from mypy_boto3_emr import EMRClient
-    from mypy_boto3_emr.type_defs import StepConfigTypeDef
 
 POLL_EVERY_S = 10.0
-STEP_LIMIT_S = 6 * 3600  # a step that hangs must not keep a cluster for ever, also when nobody is looking
-PYTHON = "/usr/bin/python3.11"  # EMR's default python3 is 3.9
 _LISTED_AFTER_TRIES = 6
 _ALIVE: list[Any] = ["STARTING", "BOOTSTRAPPING", "RUNNING", "WAITING"]
 _ON_ITS_WAY: list[Any] = ["PENDING", "RUNNING"]
@@ -42,43 +41,6 @@ class Progress(Protocol):
 
     def notice(self, text: str) -> None:
         """A line worth keeping."""
-
-
-@dataclass(frozen=True)
-class SparkStep:
-    """A spark-submit of files in S3. `archive` is unpacked as ./libraries beside the driver and every executor."""
-
-    name: str
-    program: str
-    package: str
-    archive: str
-    arguments: tuple[str, ...]
-
-    @property
-    def command(self) -> list[str]:
-        """The command line that runs on the cluster's primary node."""
-        settings = {
-            "spark.pyspark.python": PYTHON,
-            "spark.yarn.appMasterEnv.PYTHONPATH": "./libraries",
-            "spark.executorEnv.PYTHONPATH": "./libraries",
-            # the driver is a Java process and a Python one; what YARN allows covers both
-            "spark.driver.memory": "4g",
-            "spark.driver.memoryOverhead": "3g",
-            "spark.yarn.maxAppAttempts": "1",  # what failed once fails again, and costs twice
-        }
-        return [
-            *("timeout", "--kill-after=60", str(STEP_LIMIT_S)),
-            *("spark-submit", "--master", "yarn", "--deploy-mode", "cluster", "--name", self.name),
-            *("--archives", f"{self.archive}#libraries", "--py-files", self.package),
-            *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}")),
-            *(self.program, *self.arguments),
-        ]
-
-    def request(self, *, on_failure: str) -> StepConfigTypeDef:
-        """As EMR's API takes it."""
-        jar: Any = {"Jar": "command-runner.jar", "Args": self.command}
-        action: Any = on_failure
-        return {"Name": self.name, "ActionOnFailure": action, "HadoopJarStep": jar}
 
 
 @dataclass(frozen=True)
@@ -153,6 +115,20 @@ class Emr:
                 next_step="Leave out --cluster: one of that release is started and ended.",
             )
 
+    def sizes_on(self, cluster: str) -> SparkSizes:
+        """Of driver and executors on the given cluster: its core instances, or its primary if it has none. Raises InvalidInput."""
+        with _explained(f"list the instance groups of {cluster}"):
+            pages = self._emr.get_paginator("list_instance_groups").paginate(ClusterId=cluster)
+            groups = {group["InstanceGroupType"]: group for page in pages for group in page["InstanceGroups"]}
+        group = groups.get("CORE") or groups["MASTER"]
+        instances = group["RunningInstanceCount"] if "CORE" in groups else 0
+        return sizes_on(
+            group["InstanceType"],
+            instances,
+            where=f"{cluster} is made of",
+            next_step="Leave out --cluster: one is started and ended.",
+        )
+
     def follow(self, running: Running, progress: Progress) -> Ended:
         """Waits until the step has ended, telling every change and how long it has been."""
         seen = ""
@@ -211,6 +187,7 @@ def cluster_request(target: EmrTarget, step: SparkStep, log_uri: str) -> dict[st
         "ServiceRole": target.service_role,
         "JobFlowRole": target.instance_profile,
         "Applications": [{"Name": "Spark"}],
+        "Configurations": [_yarn_memory(target.instance_type)],
         "Instances": {
             "InstanceGroups": groups,
             "Ec2SubnetId": target.subnet,
@@ -224,6 +201,13 @@ def cluster_request(target: EmrTarget, step: SparkStep, log_uri: str) -> dict[st
         "Tags": [{"Key": key, "Value": value} for key, value in sorted(target.tags.items())],
         "Steps": [step.request(on_failure="TERMINATE_CLUSTER")],
     }
+
+
+def _yarn_memory(instance_type: str) -> dict[str, Any]:
+    """What driver and executors are sized by, told to the cluster, so that it holds whatever the release's own default is."""
+    memory_mib = str(load_nodes()[instance_type].yarn_memory_mib)
+    keys = ("yarn.nodemanager.resource.memory-mb", "yarn.scheduler.maximum-allocation-mb")
+    return {"Classification": "yarn-site", "Properties": dict.fromkeys(keys, memory_mib)}
 
 
 def _has_ended(step: str, cluster: str, running: Running) -> bool:

@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from provisioning.aws.emr_sizes import SparkSizes, sizes_on
 from provisioning.document import build
 from provisioning.errors import InvalidInput
 
 # Spark 3.5.6 and Python 3.11: what requirements.lock has, and what the job's tests run on
 RELEASE = "emr-7.13.0"
 _EMR_TAG = {"for-use-with-amazon-emr-managed-policies": "true"}  # EMR's managed policy acts on nothing that lacks it
+_ANOTHER_TYPE = "pulumi config set samebox:reportInstanceType m5.xlarge, then pulumi up."
 _GRAVITON = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.")
 
 
@@ -33,6 +35,11 @@ class EmrTarget:
     instance_type: str
     instances: int
     tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def sizes(self) -> SparkSizes:
+        """Of driver and executors on that cluster. Raises InvalidInput if they have no room there."""
+        return sizes_on(self.instance_type, self.instances - 1, where="emr.instance_type", next_step=_ANOTHER_TYPE)
 
 
 @dataclass(frozen=True)
@@ -66,10 +73,16 @@ def emr_target(outputs: Mapping[str, Any], *, where: str) -> EmrTarget:
     if _GRAVITON.match(cluster.instance_type):
         raise InvalidInput(
             f"{where}: emr.instance_type {cluster.instance_type} has ARM processors; the report's packages are for x86-64.",
-            next_step="pulumi config set samebox:reportInstanceType m5.xlarge, then pulumi up.",
+            next_step=_ANOTHER_TYPE,
         )
     if cluster.instances < 1:
         raise InvalidInput(f"{where}: emr.instances is {cluster.instances}; at least 1 is needed.")
+    sizes_on(
+        cluster.instance_type,
+        cluster.instances - 1,
+        where=f"{where}: emr.instance_type",
+        next_step=_ANOTHER_TYPE,
+    )
     return EmrTarget(
         region=str(outputs["region"]),
         bucket=str(outputs["resultsBucket"]),

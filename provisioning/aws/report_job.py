@@ -19,11 +19,13 @@ from pathlib import Path
 import boto3
 
 from provisioning.aws.bucket_layout import LOGS, code_folder, report_folder, results_folder
-from provisioning.aws.emr import Emr, Ended, Progress, Running, SparkStep
+from provisioning.aws.emr import Emr, Ended, Progress, Running
 from provisioning.aws.emr_logs import SHIPPED_WITHIN_S, last_words, log_folder
+from provisioning.aws.emr_sizes import SparkSizes
 from provisioning.aws.emr_target import EmrTarget
 from provisioning.aws.libraries import Libraries, library_archive
 from provisioning.aws.session import session
+from provisioning.aws.spark_step import SparkStep
 from provisioning.aws.storage import Bucket
 from provisioning.errors import SameboxError
 from provisioning.software.delivery import digest_of
@@ -142,14 +144,16 @@ class _Run:
                 return running
             if cluster is not None:
                 self._emr.require_usable(cluster)
-            step = self._uploaded()
+            sizes = self._target.sizes if cluster is None else self._emr.sizes_on(cluster)
+            step = self._uploaded(sizes)
+            self._progress.notice(f"its sizes: {sizes}")
             if cluster is not None:
                 return self._emr.add(cluster, step)
             size = f"{self._target.instances} x {self._target.instance_type}"
             self._progress.notice(f"starting a cluster for it ({size}, {self._target.release}), which ends with it")
             return self._emr.start(self._target, step, str(self._bucket.at(LOGS)))
 
-    def _uploaded(self) -> SparkStep:
+    def _uploaded(self, sizes: SparkSizes) -> SparkStep:
         """Everything into the bucket: the manifest last, so that half an upload is no results folder."""
         job, code = self._job, code_folder(self._digest[:16])
         results = results_folder(job.results_name)
@@ -177,6 +181,7 @@ class _Run:
             package=str(at(package)),
             archive=str(at(archive_key)),
             arguments=(str(self._results.at(results)), "--out", str(at(self._report))),
+            sizes=sizes,
         )
 
     def _refuse_strangers(self, results: str, there: Mapping[str, int]) -> None:

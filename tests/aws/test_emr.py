@@ -22,15 +22,18 @@ from bench.cli.on_emr import require_consistent
 from bench.report import analysis_files, analysis_requirements, make_report, zip_analysis
 from bench.report_on_emr import report_job
 from bench.results import Results
-from provisioning.aws.emr import Emr, Ended, Running, SparkStep, cluster_request
+from provisioning.aws.emr import Emr, Ended, Running, cluster_request
 from provisioning.aws.emr_logs import last_words
+from provisioning.aws.emr_sizes import sizes_on
 from provisioning.aws.emr_target import RELEASE, EmrTarget, emr_target
 from provisioning.aws.libraries import CLUSTER_PYTHON, libraries
 from provisioning.aws.report_job import ReportJob, report_on_emr
+from provisioning.aws.spark_step import SparkStep
 from provisioning.aws.storage import Bucket, Location, location
 from provisioning.errors import InvalidInput, SameboxError
 from tests.analysis.synthetic_results import Plan, Shape, write_results
 from tests.aws.sent_records import let_hosts_send_records
+from tests.infra.double.yarn import require_room
 from tests.infra.double.yarn_submit import Refused, parse
 
 REGION = "us-west-2"
@@ -61,6 +64,7 @@ STEP = SparkStep(
     package="s3://b/code/analysis.zip",
     archive="s3://b/code/libraries.tar.gz",
     arguments=("s3://b/results/demo", "--out", "s3://b/reports/demo"),
+    sizes=sizes_on("m5.xlarge", 2, where="", next_step=""),
 )
 
 
@@ -125,6 +129,7 @@ def test_inventory_may_be_json_text() -> None:
         ({"resultsBucket": None}, "resultsBucket"),
         ({"emr": {**OUTPUTS["emr"], "release": "emr-7.5.0"}}, "emr-7.5.0"),
         ({"emr": {**OUTPUTS["emr"], "instance_type": "m7g.xlarge"}}, "m7g.xlarge"),
+        ({"emr": {**OUTPUTS["emr"], "instance_type": "r5.xlarge"}}, r"r5.xlarge: .*Valid ones: .*m5.xlarge"),
         ({"emr": {**OUTPUTS["emr"], "instances": 0}}, "emr.instances"),
         ({"emr": {key: value for key, value in OUTPUTS["emr"].items() if key != "subnet"}}, "subnet"),
     ],
@@ -156,6 +161,20 @@ def test_step_names_s3_only_and_the_program_after_every_option() -> None:
     for place in ("spark.yarn.appMasterEnv.PYTHONPATH", "spark.executorEnv.PYTHONPATH"):
         assert submission.conf[place] == "./libraries"
     assert command[0] == "timeout"
+
+
+@pytest.mark.parametrize("instances", [1, 2, 3, 20])
+def test_the_steps_containers_have_room_on_its_cluster(instances: int) -> None:
+    """As YARN counts, on the nodes that the request asks for, with the memory that it tells them to give."""
+    where = replace(target(), instances=instances)
+    step = replace(STEP, sizes=where.sizes)
+    request = cluster_request(where, step, "s3://b/logs/emr/")
+    command = step.command
+    submission = parse(command[command.index("spark-submit") + 1 :])
+    (yarn,) = request["Configurations"]
+    assert yarn["Properties"]["yarn.nodemanager.resource.memory-mb"] == "12288"
+    working = max(1, sum(one["InstanceCount"] for one in request["Instances"]["InstanceGroups"]) - 1)
+    require_room(submission.sizes, [12_288] * working)
 
 
 def test_a_misspelt_option_is_no_program() -> None:

@@ -1,6 +1,6 @@
 """The report on EMR, end to end: upload, cluster, spark-submit, S3 in and out, download. The double executes; nothing is made up.
 
-What it can't show: YARN's limits, containers on several machines, IAM's refusals, what a real release has installed.
+What it can't show: containers on several machines, IAM's refusals, what a real release has installed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from bench.report import Verdicts, make_report
 from bench.report_on_emr import make_report_on_emr
 from bench.results import Results
 from provisioning.aws.bucket_layout import results_folder
-from provisioning.aws.emr import SparkStep
 from provisioning.aws.emr_target import RELEASE, EmrTarget
 from provisioning.aws.report_job import Timing
+from provisioning.aws.spark_step import SparkStep
 from provisioning.errors import SameboxError
 from provisioning.software.maven import user_cache
 from tests.aws.sent_records import let_hosts_send_records
@@ -243,6 +243,10 @@ def given_cluster(cloud: Cloud, target: EmrTarget) -> Iterator[str]:
         "JobFlowRole": target.instance_profile,
         "LogUri": f"s3://{target.bucket}/other-logs/",
         "Instances": {
+            "InstanceGroups": [
+                {"InstanceRole": "MASTER", "InstanceType": "m5.xlarge", "InstanceCount": 1},
+                {"InstanceRole": "CORE", "InstanceType": "m5.2xlarge", "InstanceCount": 2},
+            ],
             "KeepJobFlowAliveWhenNoSteps": True,
             "Ec2SubnetId": target.subnet,
             "EmrManagedMasterSecurityGroup": target.master_security_group,
@@ -328,6 +332,17 @@ def test_an_archive_that_is_gone_fails_the_step(
     """spark-submit's own words are shown when there is no driver yet."""
     reworded(lambda words: [word.replace("/code/libraries-", "/code/gone-") for word in words])
     with pytest.raises(SameboxError, match=r"FileNotFoundException.*gone-"):
+        make(results, target, tmp_path)
+
+
+@pytest.mark.infra
+def test_executors_without_room_beside_the_driver_fail_the_step(
+    target: EmrTarget, results: Results, tmp_path: Path, reworded: Reworded
+) -> None:
+    """On AWS nothing would happen until the step's time is up; the double says at once what Spark would say again and again."""
+    size = f"spark.executor.memory={target.sizes.executor.heap_mib}m"
+    reworded(lambda words: [word.replace(size, "spark.executor.memory=8g") for word in words])
+    with pytest.raises(SameboxError, match="Initial job has not accepted any resources"):
         make(results, target, tmp_path)
 
 

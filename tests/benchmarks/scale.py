@@ -18,15 +18,16 @@ from statistics import median
 from typing import Any
 
 from bench.schedule import CHUNK_MESSAGES
-from infra.instance_types import INSTANCE_TYPES
 from provisioning.aws.cost import GIB, emr_step
-from provisioning.aws.emr import STEP_LIMIT_S
+from provisioning.aws.emr_sizes import load_nodes, sizes_on
 from provisioning.aws.prices import PriceTable, load_prices
 from provisioning.aws.shape import load_shape, stack_file
+from provisioning.aws.spark_step import STEP_LIMIT_S
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE, MEASURED = ROOT / "docs" / "scale.md", ROOT / "docs" / "scale.json"
 STACK = "sn2022"  # whose region it is
+STACKS = ("smoke", "sn2020", "sn2022")
 ROWS = 100_000_000_000
 TESTED_ROWS = 200_000_000  # fewer say little of ROWS, and the page says so
 CLUSTERS = (("m5.2xlarge", 3), ("m5.4xlarge", 4), ("m5.4xlarge", 10), ("m5.4xlarge", 20))  # the primary among them
@@ -83,9 +84,10 @@ def rates(summary: Summary) -> Rates:
 
 
 def run_on(instance_type: str, instances: int, measured: Rates, prices: PriceTable) -> Run:
-    """One cluster; its primary runs no executor, and one vCPU is the driver's."""
+    """One cluster; its primary runs no executor, and only the executors' vCPUs work."""
     workers = instances - 1
-    vcpus = workers * INSTANCE_TYPES[instance_type].vcpus - 1
+    sizes = sizes_on(instance_type, workers, where="a cluster of", next_step="Compute with another one.")
+    vcpus = sizes.executors * sizes.executor.cores
     driver_s = ROWS / CHUNK_MESSAGES * FOOTER_S
     network_s = ROWS * measured.read_bytes_per_row / (workers * NODE_BYTES_PER_S[instance_type])
     compute_s = ROWS * measured.core_s_per_row / (vcpus * VCPU_SHARE)
@@ -228,11 +230,31 @@ def cost(summary: Summary) -> str:
     return f"{clusters}\n\n{_table(('beside the cluster', 'how much', 'dollars'), others)}"
 
 
+def sizes(_: Summary) -> str:
+    """What driver and executors ask YARN for in the cluster of every preset, in MiB."""
+    lines = []
+    for stack in STACKS:
+        shape = load_shape(stack_file(ROOT, stack))
+        kind, instances = shape.report_instance_type, shape.report_instances
+        found = sizes_on(kind, instances - 1, where=stack, next_step="")
+        driver, executor = found.driver, found.executor
+        lines.append(
+            [
+                stack, f"{instances} x {kind}", f"{driver.heap_mib:,} + {driver.beside_heap_mib:,}", f"{found.executors}",
+                f"{executor.heap_mib:,} + {executor.beside_heap_mib:,}", f"{executor.cores}",
+                f"{found.memory_mib:,} of {(instances - 1) * load_nodes()[kind].yarn_memory_mib:,}",
+            ]
+        )  # fmt: skip
+    headings = ("stack", "cluster", "driver, MiB", "executors", "each, MiB", "tasks at a time, each", "of YARN's MiB")
+    return _table(headings, lines)
+
+
 TABLES: Mapping[str, Callable[[Summary], str]] = {
     "percentiles": percentiles,
     "report job": report_jobs,
     "growth": growth,
     "machine": machine,
+    "sizes": sizes,
     "basis": basis,
     "cost": cost,
 }

@@ -29,6 +29,7 @@ from moto.iam.models import iam_backends
 from werkzeug.exceptions import HTTPException
 
 from tests.infra.double.cluster_machine import make_machine
+from tests.infra.double.yarn import nodes_of
 
 START_S = 1.0  # a real cluster takes minutes
 SHIPPING_S = 1.0  # a real cluster ships logs every five minutes
@@ -178,6 +179,7 @@ class ClusterLife:
             **self._credentials,
             "MACHINE": str(machine),
             "CONTAINERS": str(work / "containers"),
+            "YARN_NODES_MIB": ",".join(map(str, nodes_of(self._cluster.instance_groups, self._cluster.configurations))),
             "APPLICATION": f"application_{int(time.time() * 1000)}_0001",
         }
         with (work / "stdout").open("wb") as out, (work / "stderr").open("wb") as err:

@@ -1,7 +1,8 @@
 """spark-submit on the double's cluster: what YARN does for `--deploy-mode cluster`, then the real spark-submit of the pinned pyspark.
 
-Program, packages and archives are fetched from S3 into an empty folder, archives are unpacked under their alias, and the program
-runs there with a bare environment. Its arguments stay as they are. What the program prints goes to its container's log, not here.
+The sizes asked for must have room on the cluster's nodes (yarn.py). Program, packages and archives are fetched from S3 into an empty
+folder, archives are unpacked under their alias, and the program runs there with a bare environment. Its arguments stay as they are.
+What the program prints goes to its container's log, not here.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from tests.infra.double.cluster_machine import PYTHON_ON_CLUSTER, job_environment, spark_home
+from tests.infra.double.yarn import NoRoom, require_room
 
 # of org.apache.spark.launcher.SparkSubmitOptionParser, 3.5
 WITH_VALUE = {
@@ -28,6 +30,8 @@ WITH_VALUE = {
     "--properties-file", "--proxy-user", "--py-files", "--queue", "--repositories", "--status", "--total-executor-cores", "-c",
 }  # fmt: skip
 SWITCHES = {"--help", "-h", "--supervise", "--usage-error", "--verbose", "-v", "--version"}
+OF_CONTAINERS = {"--driver-memory": "spark.driver.memory", "--executor-memory": "spark.executor.memory"}
+# placed by YARN, whose limits are checked before; what runs here runs on one machine
 NOT_OF_ONE_MACHINE = (
     "spark.yarn.",
     "spark.driver.memory",
@@ -49,6 +53,14 @@ class Submission:
     conf: dict[str, str] = field(default_factory=dict)
     program: str = ""
     arguments: list[str] = field(default_factory=list)
+
+    @property
+    def sizes(self) -> dict[str, str]:
+        """Every setting by which a container could be sized; an option of its own goes before `--conf`."""
+        return {
+            **self.conf,
+            **{OF_CONTAINERS[name]: self.options[name] for name in OF_CONTAINERS.keys() & self.options.keys()},
+        }
 
 
 def parse(words: Sequence[str]) -> Submission:
@@ -135,7 +147,7 @@ def command_line(job: Submission, machine: Path, folder: Path) -> tuple[list[str
 
 
 def main() -> int:
-    """MACHINE and CONTAINERS in the environment name the machine and where containers are to be made."""
+    """The environment names the MACHINE, where CONTAINERS are to be made, and the memory in MiB of each of YARN's nodes."""
     application = os.environ["APPLICATION"]
     container = (
         Path(os.environ["CONTAINERS"]) / application / f"{application.replace('application', 'container')}_01_000001"
@@ -144,8 +156,10 @@ def main() -> int:
     for folder in (work, logs, container / "tmp"):
         folder.mkdir(parents=True)
     try:
-        command, environment = command_line(parse(sys.argv[1:]), Path(os.environ["MACHINE"]), work)
-    except Refused as error:
+        job = parse(sys.argv[1:])
+        require_room(job.sizes, [int(mib) for mib in os.environ["YARN_NODES_MIB"].split(",")])
+        command, environment = command_line(job, Path(os.environ["MACHINE"]), work)
+    except (Refused, NoRoom) as error:
         print(error, file=sys.stderr)
         return 1
     print(f"25/11/21 12:00:00 INFO YarnClientImpl: Submitted application {application}", file=sys.stderr, flush=True)

@@ -48,6 +48,7 @@ CALLS: Mapping[str, Asks] = {
     "sts.get_caller_identity": (),
     # the report on EMR
     "emr.list_clusters": _plain("elasticmapreduce:ListClusters"),
+    "emr.list_instance_groups": _on_cluster("ListInstanceGroups"),
     "emr.list_steps": _on_cluster("ListSteps"),
     "emr.describe_cluster": _on_cluster("DescribeCluster"),
     "emr.describe_step": _on_cluster("DescribeStep"),
