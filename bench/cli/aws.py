@@ -20,7 +20,7 @@ from bench.cli.campaign import (
     reporter_of,
 )
 from bench.cli.conclusion import conclude, way_back
-from bench.cli.money import cost
+from bench.cli.money import cost, vetting_step
 from bench.cli.on_emr import EMR_STEP, report_on_emr
 from bench.cli.options import (
     STACK_KIND,
@@ -31,6 +31,7 @@ from bench.cli.options import (
     shown,
     software_option,
     stack_of,
+    thresholds_option,
 )
 from bench.cli.teardown import DOWN_STEP, SWEEP_STEP, UP_STEP, Keeper
 from bench.cli.testbed import print_vetting, vet_testbed
@@ -40,7 +41,6 @@ from bench.report import Verdicts
 from bench.results import Results
 from bench.runner import run_campaign, steps_to_run
 from bench.vetted import vetted
-from provisioning.aws.cost import VETTING_S
 from provisioning.aws.prices import PRICES_FILE
 from provisioning.aws.stack import Stack
 from provisioning.aws.testbed import AwsTestbed
@@ -48,9 +48,7 @@ from provisioning.aws.time_to_live import LONGEST_AHEAD, require_time, utc_text
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
-from provisioning.vetting import load_thresholds
-
-VETTING_STEP = Step("hosts prepared and vetted", VETTING_S)
+from provisioning.vetting import Thresholds
 
 # A campaign that takes twice as long as estimated still ends before its hosts do.
 SLACK = 2.0
@@ -68,9 +66,7 @@ HOST_KEY_SEED_BYTES = 32
 @click.option("--yes", is_flag=True, help="Spend the money without being asked.")
 @click.option("--keep", is_flag=True, help="If something fails, leave the hosts up to look at them. They cost money.")
 @click.option("--max-replacements", type=click.IntRange(0, 100), default=3, show_default=True)
-@click.option(
-    "--thresholds", "thresholds_file", type=click.Path(path_type=Path), help="Thresholds other than the kit's."
-)
+@thresholds_option
 @software_option
 @plain_option
 @again_option
@@ -81,18 +77,18 @@ def aws_campaign(
     yes: bool,
     keep: bool,
     max_replacements: int,
-    thresholds_file: Path | None,
+    thresholds: Thresholds,
     tarballs: Mapping[str, Path],
     plain: bool,
     again: bool,
 ) -> int:
     """All of it on AWS: cost and confirmation, hosts up, vetted, the campaign, a report on EMR, hosts down, nothing left."""
     campaign = load_campaign(campaign_file)
-    thresholds = load_thresholds(thresholds_file) if thresholds_file else load_thresholds()
     prepared = prepare(campaign, campaign_file, STACK_KIND, choice)
     target = Target(stack_name=stack_name)
     stack = stack_of(stack_name)
-    steps = steps_of(prepared)
+    vetting_first = vetting_step(stack_name, thresholds)
+    steps = steps_of(prepared, vetting_first)
     with exclusive(target.state):
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
         require_nothing_up(stack)
@@ -111,7 +107,7 @@ def aws_campaign(
             testbed = AwsTestbed(stack, on_line=reporter.detail)
 
             def work(inventory: Inventory) -> Verdicts:
-                reporter.step(VETTING_STEP.title)
+                reporter.step(vetting_first.title)
                 vetting = vet_testbed(target, inventory, thresholds, reporter.detail, max_replacements=max_replacements)
                 if vetting.rejected:
                     print_vetting(vetting, target)
@@ -132,9 +128,9 @@ def aws_campaign(
     return conclude(results, verdicts)
 
 
-def steps_of(prepared: Prepared) -> list[Step]:
+def steps_of(prepared: Prepared, vetting_first: Step) -> list[Step]:
     """Everything that `samebox campaign aws` reports, in order."""
-    return [UP_STEP, VETTING_STEP, *steps_to_run(prepared, ()), EMR_STEP, DOWN_STEP, SWEEP_STEP]
+    return [UP_STEP, vetting_first, *steps_to_run(prepared, ()), EMR_STEP, DOWN_STEP, SWEEP_STEP]
 
 
 def require_nothing_up(stack: Stack) -> None:
@@ -188,6 +184,7 @@ def show_cost(campaign_file: Path, choice: Choice, stack_name: str) -> None:
         stack=stack_name,
         results_dir=None,
         prices_file=PRICES_FILE,
+        thresholds_file=shown_by.params["thresholds_file"],
     )
 
 

@@ -16,10 +16,10 @@ from rich.table import Table
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
 from bench.choice import WHOLE, Choice
-from bench.cli.options import STACK_KIND, choice_options, console, json_option, shown, stack_of
+from bench.cli.options import STACK_KIND, choice_options, console, json_option, shown, stack_of, thresholds_option
 from bench.prepared import Prepared, prepare
 from bench.producer_rates import Beyond, beyond_a_process, warning_lines
-from bench.progress import clock_text
+from bench.progress import Step, clock_text
 from bench.results import Results
 from bench.runner import steps_to_run
 from bench.space import record_bytes
@@ -30,8 +30,10 @@ from provisioning.aws.shape import Shape, load_shape, stack_file, stack_name, st
 from provisioning.aws.stack import project_directory
 from provisioning.aws.time_to_live import extend as extend_stack
 from provisioning.aws.time_to_live import utc
+from provisioning.aws.vetting_time import vetting_s
 from provisioning.errors import InvalidInput
 from provisioning.inventory import Role
+from provisioning.vetting import Thresholds, load_thresholds
 
 ROLE_NAMES: dict[Role, str] = {"broker": "brokers", "client": "clients", "metadata": "metadata"}
 
@@ -54,6 +56,7 @@ def _project() -> Path:
     default=PRICES_FILE,
     help="A price table other than the kit's.",
 )
+@thresholds_option
 @json_option
 def cost(
     campaign_file: Path | None,
@@ -61,6 +64,7 @@ def cost(
     stack: str | None,
     results_dir: Path | None,
     prices_file: Path,
+    thresholds: Thresholds,
     as_json: bool,
 ) -> int:
     """Say what a stack's hosts cost an hour and for a CAMPAIGN, or what a run has cost. Asks nobody: prices are pinned."""
@@ -90,7 +94,13 @@ def cost(
         roles = costs.hosts_per_hour(shape, prices)
         whole = None
         if seconds is not None:
-            whole = costs.campaign_cost(shape, prices, campaign_s=seconds, record_bytes=record_bytes)
+            whole = costs.campaign_cost(
+                shape,
+                prices,
+                campaign_s=seconds,
+                vetting_s=vetting_s(shape, thresholds),
+                record_bytes=record_bytes,
+            )
         documents.append(_document(file, shape, roles, whole, prices))
         if not as_json:
             _print_cost(stack_name(file), shape, roles, whole, seconds, prices)
@@ -108,7 +118,18 @@ def cost_of(prepared: Prepared, stack: str) -> costs.CampaignCost:
     """What a campaign is estimated to cost on a stack, by the kit's prices. Raises InvalidInput for an unknown stack."""
     shape = load_shape(stack_file(_project(), stack))
     seconds, record_bytes = _size_of(prepared)
-    return costs.campaign_cost(shape, load_prices(PRICES_FILE), campaign_s=seconds, record_bytes=record_bytes)
+    return costs.campaign_cost(
+        shape,
+        load_prices(PRICES_FILE),
+        campaign_s=seconds,
+        vetting_s=vetting_s(shape, load_thresholds()),
+        record_bytes=record_bytes,
+    )
+
+
+def vetting_step(stack: str, thresholds: Thresholds) -> Step:
+    """The hosts of a stack prepared and vetted, as a command's progress shows it. Raises InvalidInput for an unknown stack."""
+    return Step("hosts prepared and vetted", vetting_s(load_shape(stack_file(_project(), stack)), thresholds))
 
 
 def _size_of(prepared: Prepared) -> tuple[float, float]:
@@ -173,14 +194,20 @@ def _print_cost(
         click.echo(f"and {dollars(costs.emr_step(shape, prices))} for a report on {report}.\n")
         return
     parts = _table(f"the campaign, about {clock_text(seconds)}", "", "", "in all")
-    around = f"{clock_text(whole.hours * 3600)}, of it {clock_text(costs.AROUND_S)} to stand up, vet and tear down"
+    around = (
+        f"{clock_text(whole.hours * 3600)}, of it {clock_text(whole.vetting_s)} to prepare and vet, "
+        f"{clock_text(costs.STAND_UP_S + costs.TEAR_DOWN_S)} to stand up and tear down, {clock_text(costs.EMR_S)} for the report"
+    )
     parts.add_row("hosts", around, dollars(whole.hosts))
     parts.add_row("report", report, dollars(whole.emr))
     parts.add_row("records", "in S3, a month", dollars(whole.storage_month))
     parts.add_row("transfer", f"{costs.OPERATOR_GIB:g} GiB to the operator", dollars(whole.transfer))
     parts.add_row("all", "", dollars(whole.total), style="bold")
     out.print(parts)
-    click.echo("")
+    again_s = costs.STAND_UP_S + whole.vetting_s
+    click.echo(
+        f"Hosts that vetting rejects are replaced and vetted like the first: up to {clock_text(again_s)} more each time.\n"
+    )
 
 
 def _table(title: str, *headings: str) -> Table:

@@ -14,6 +14,7 @@ from bench.cli.options import stack_of
 from bench.progress import Reporter, Step
 from bench.report import Verdicts
 from bench.results import Results
+from provisioning.aws.cost import EMR_S
 from provisioning.document import read_document
 from provisioning.errors import InvalidInput
 from provisioning.software.maven import user_cache
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# a cluster takes five to ten minutes to come up, whatever is computed on it
-EMR_STEP = Step("report on EMR", 900.0)
+EMR_STEP = Step("report on EMR", EMR_S)
 
 
 def emr_options(command: F) -> F:

@@ -24,6 +24,7 @@ from provisioning.own_hosts import load_own_hosts
 from provisioning.own_hosts_checks import check_own_hosts
 from provisioning.ssh import connected
 from provisioning.testbed import Testbed
+from provisioning.vetting import load_thresholds
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,6 +46,20 @@ def plain_option(command: F) -> F:
 def json_option(command: F) -> F:
     """--json"""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")(command)
+
+
+def thresholds_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--thresholds; it becomes `thresholds`"""
+
+    @click.option(
+        "--thresholds", "thresholds_file", type=click.Path(path_type=Path), help="Thresholds other than the kit's."
+    )
+    @functools.wraps(command)
+    def with_thresholds(*arguments: Any, thresholds_file: Path | None, **options: Any) -> Any:
+        thresholds = load_thresholds(thresholds_file) if thresholds_file else load_thresholds()
+        return command(*arguments, thresholds=thresholds, **options)
+
+    return with_thresholds
 
 
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,8 +15,9 @@ from bench.campaign import Campaign, EmptyCell, TrialSpec, empty_cells
 from bench.checkout import HOME
 from bench.choice import Choice
 from bench.cli.campaign import VETTING_STEP
-from bench.cli.money import cost_of, dollars
+from bench.cli.money import cost_of, dollars, vetting_step
 from bench.cli.omb import Chosen, campaign_or_omb
+from bench.cli.on_emr import EMR_STEP
 from bench.cli.options import STACK_KIND, choice_options, json_option, table_console
 from bench.cross_check import LeftOut, left_out
 from bench.prepared import Prepared, prepare
@@ -27,6 +28,7 @@ from bench.runner import report_step, steps_to_run
 from bench.space import USABLE_SHARE, gibibytes, largest_need, need_of
 from bench.trial import steps_of
 from bench.workload import Workload
+from provisioning.vetting import load_thresholds
 
 FEWEST_BLOCKS = 6  # of an interval, and so of a noise band; analysis' own number
 
@@ -55,7 +57,10 @@ def plan(chosen: Chosen, choice: Choice, stack: str | None, as_json: bool) -> in
 def _document(prepared: Prepared, stack: str | None) -> dict[str, Any]:
     """The plan as plain data; `disk` is null on a stack, `cost` (US dollars) without one."""
     campaign = prepared.campaign
-    steps = [VETTING_STEP, *steps_to_run(prepared, ()), report_step(len(prepared.trials))]
+    first, last = VETTING_STEP, report_step(len(prepared.trials))
+    if stack:
+        first, last = vetting_step(stack, load_thresholds()), EMR_STEP
+    steps = [first, *steps_to_run(prepared, ()), last]
     return {
         "campaign": campaign.name,
         **prepared.choice.to_json(campaign),

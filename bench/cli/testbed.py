@@ -23,13 +23,14 @@ from bench.cli.options import (
     shown,
     stack_option,
     target_of,
+    thresholds_option,
 )
 from bench.vetted import vetted
 from provisioning.host import Host
 from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
 from provisioning.ssh import connect
-from provisioning.vetting import Thresholds, Vetting, load_thresholds, vet_and_replace
+from provisioning.vetting import Thresholds, Vetting, vet_and_replace
 from provisioning.vetting import vet as vet_hosts
 
 VETTING_COLUMNS = {"metric": 21, "measured": 9, "expected": 9, "deviation": 9, "rule": 7, "verdict": 10}
@@ -69,19 +70,16 @@ def down() -> int:
 @json_option
 @click.option("--replace", is_flag=True, help="Replace rejected hosts and vet again.")
 @click.option("--max-replacements", type=click.IntRange(1, 100), default=3, show_default=True)
-@click.option(
-    "--thresholds", "thresholds_file", type=click.Path(path_type=Path), help="Thresholds other than the kit's."
-)
+@thresholds_option
 def vet(
     inventory_file: Path | None,
     stack_name: str | None,
     as_json: bool,
     replace: bool,
     max_replacements: int,
-    thresholds_file: Path | None,
+    thresholds: Thresholds,
 ) -> int:
     """Probe every host's disks (dd, fsync latency), judge them, and say why. Exits 2 if a host is rejected."""
-    thresholds = load_thresholds(thresholds_file) if thresholds_file else load_thresholds()
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
         if replace:

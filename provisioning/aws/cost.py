@@ -18,13 +18,11 @@ from provisioning.inventory import HostRecord, Role
 HOURS_PER_MONTH = 730.0  # what AWS divides a month's price by
 GIB = 2.0**30
 
-# What surrounds a campaign on AWS, in seconds: launch, boot and mount; dd over two NVMe disks (64 GiB, write and read, three
-# times) and their fsync latency; `pulumi destroy`. Estimates to be on the safe side, and said in the output.
+# What surrounds a campaign on AWS beside its vetting (vetting_time.py), in seconds: launch, boot and mount; `pulumi destroy`.
+# Estimates to be on the safe side, and said in the output.
 STAND_UP_S = 600.0
-VETTING_S = 1800.0
 TEAR_DOWN_S = 300.0
-AROUND_S = STAND_UP_S + VETTING_S + TEAR_DOWN_S
-# A transient EMR cluster: about ten minutes to start, then the job.
+# A transient EMR cluster: about ten minutes to start, then the job. The hosts are there until the report is.
 EMR_S = 1800.0
 # gp3 volumes of an EMR instance: its root, and at most what EMR gives an m5.4xlarge unasked
 EMR_VOLUME_GIB = 15 + 256
@@ -53,9 +51,10 @@ class RoleCost:
 
 @dataclass(frozen=True)
 class CampaignCost:
-    """What a whole campaign is estimated to cost, in US dollars. `hours` is the time hosts are paid for."""
+    """What a whole campaign is estimated to cost, in US dollars. `hours` is the time hosts are paid for, `vetting_s` a part of it."""
 
     hours: float
+    vetting_s: float
     hosts: float
     emr: float
     storage_month: float
@@ -184,13 +183,16 @@ def emr_step(shape: Shape, prices: PriceTable, hours: float = EMR_S / 3600) -> f
     return shape.report_instances * instance_hour * hours
 
 
-def campaign_cost(shape: Shape, prices: PriceTable, *, campaign_s: float, record_bytes: float) -> CampaignCost:
+def campaign_cost(
+    shape: Shape, prices: PriceTable, *, campaign_s: float, vetting_s: float, record_bytes: float
+) -> CampaignCost:
     """A whole campaign, from the first launch to the last host's end, with its report and a month of its records."""
-    hours = (campaign_s + AROUND_S) / 3600
+    hours = (STAND_UP_S + vetting_s + campaign_s + EMR_S + TEAR_DOWN_S) / 3600
     gib = record_bytes / GIB
     puts = max(1.0, record_bytes / PUT_BYTES)
     return CampaignCost(
         hours=hours,
+        vetting_s=vetting_s,
         hosts=hours * per_hour(hosts_per_hour(shape, prices)),
         emr=emr_step(shape, prices),
         storage_month=gib * prices.price("service", "s3_gib_month", shape.region)

@@ -77,11 +77,13 @@ def test_per_hour_by_role(tmp_path: Path) -> None:
 
 
 def test_a_campaign_pays_for_the_time_around_it(tmp_path: Path) -> None:
-    """Hosts are paid while they are stood up, vetted and torn down; then report, a month of records, transfer."""
+    """Hosts are paid while they are stood up, vetted, reported on and torn down; then the cluster, a month of records, transfer."""
     prices = load_prices(write(tmp_path, PRICES, "prices.toml"))
     shape = load_shape(write(tmp_path, STACK, "Pulumi.t.yaml"))
-    whole = cost.campaign_cost(shape, prices, campaign_s=7200, record_bytes=10 * 2**30)
-    assert whole.hours == pytest.approx(2 + cost.AROUND_S / 3600)
+    whole = cost.campaign_cost(shape, prices, campaign_s=7200, vetting_s=1800, record_bytes=10 * 2**30)
+    around_s = cost.STAND_UP_S + 1800 + cost.EMR_S + cost.TEAR_DOWN_S
+    assert whole.vetting_s == 1800
+    assert whole.hours == pytest.approx(2 + around_s / 3600)
     assert whole.hosts == pytest.approx(whole.hours * 12.25)
     volume = cost.EMR_VOLUME_GIB * 0.01
     assert whole.emr == pytest.approx(4 * (0.5 + 0.25 + volume) * cost.EMR_S / 3600)
@@ -330,6 +332,17 @@ def test_a_campaign_is_priced_with_the_checks_of_a_stack(tmp_path: Path) -> None
     ):
         done = samebox(tmp_path, *arguments)
         assert done.returncode == 0, (arguments, done.stderr)
+
+
+def test_a_plan_for_a_stack_takes_the_time_of_its_hosts(tmp_path: Path) -> None:
+    """Their vetting and the report on EMR, as `samebox cost` counts them; not what both take on this machine."""
+    plan = ("plan", str(CHECKOUT / "campaigns" / "smoke.toml"), "--json")
+    here = json.loads(samebox(tmp_path, *plan).stdout)
+    there = json.loads(samebox(tmp_path, *plan, "--stack", "smoke").stdout)
+    trials_s = sum(trial["estimate_s"] for trial in there["trials"])
+    assert trials_s == sum(trial["estimate_s"] for trial in here["trials"])
+    assert there["estimate_s"] > trials_s + there["cost"]["vetting_s"] + cost.EMR_S
+    assert there["estimate_s"] - here["estimate_s"] > 3600
 
 
 def test_the_command_for_machines(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from pydantic.alias_generators import to_camel
 
 from infra.instance_types import INSTANCE_TYPES
 from infra.settings import HostGroup, Settings
-from provisioning.aws.cost import EMR_S
 from tests.infra.permissions.needs import POLICY_FILE, REGION_PLACEHOLDER, operator_policy
 from tests.infra.permissions.policy import read_policy
 from tests.infra.recorded_program import ROOT
@@ -65,14 +64,15 @@ def test_the_quotas_are_those_of_the_presets() -> None:
 
 
 def test_the_prices_are_what_the_command_says() -> None:
-    """Of every preset: an hour, the report, the demo campaign in all, and its minutes, the report's half hour among them."""
+    """Of every preset: an hour, the report, the demo campaign in all, its minutes, and those of them in which hosts are vetted."""
     command = [str(Path(sys.executable).with_name("samebox")), "cost", "campaigns/demo.toml", "--json"]
     said = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
     found = {each["stack"]: each for each in said["stacks"]}
     for stack in STACKS:
         costs, campaign = found[stack], found[stack]["campaign"]
         dollars = [f"${amount:.2f}" for amount in (costs["per_hour"], costs["emr_step"], campaign["total"])]
-        assert row(stack, "Time and cost") == [*dollars, f"{(campaign['hours'] * 3600 + EMR_S) / 60:.0f}"]
+        minutes = [f"{campaign['hours'] * 60:.0f}", f"{campaign['vetting_s'] / 60:.0f}"]
+        assert row(stack, "Time and cost") == [*dollars, *minutes]
 
 
 def test_the_policy_names_actions_that_exist() -> None:
