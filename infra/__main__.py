@@ -23,7 +23,7 @@ from infra.timer import Timer
 settings = load_settings()
 provider = aws.Provider("aws", region=settings.region)
 here = pulumi.ResourceOptions(provider=provider)
-check_image(settings.ami, settings.region, pulumi.InvokeOptions(provider=provider))
+check_image(settings, pulumi.InvokeOptions(provider=provider))
 
 network = Network("samebox", settings, here)
 results = ResultsBucket("samebox", settings, here)

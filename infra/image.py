@@ -2,30 +2,68 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pulumi
 import pulumi_aws as aws
 
+from infra.settings import Settings
+
 ARCHITECTURE = "x86_64"
 PARAMETER = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64"
+GUIDE = "docs/aws.md, How long an image lives"
 
 
-def check_image(ami: str, region: str, opts: pulumi.InvokeOptions) -> None:
-    """Raises RunError for an AMI of another region or of another processor, in preview already."""
+def check_image(settings: Settings, opts: pulumi.InvokeOptions) -> None:
+    """Raises RunError, in preview already, for an AMI of another region or processor, or one that is gone.
+
+    A deprecated one is warned of and taken: AWS launches it by its id as before. Hosts that run with the image already need it
+    no more: what can't be looked up then is a warning too, so that their end can be moved and their testbed changed.
+    """
+    ami, region = settings.ami, settings.region
     try:
         found = aws.ec2.get_ami(
             owners=["amazon", "self"],
+            include_deprecated=True,
             filters=[aws.ec2.GetAmiFilterArgs(name="image-id", values=[ami])],
             opts=opts,
         )
     except Exception as error:  # the SDK raises no narrower type for an invoke that failed
-        if "no results" not in str(error):
-            raise pulumi.RunError(f"samebox:ami {ami} could not be looked up in {region}: {error}") from None
-        raise pulumi.RunError(
-            f"samebox:ami {ami} doesn't exist in {region}; AMI ids hold for one region only. Look up today's and pin it:\n"
-            f"  aws ssm get-parameter --region {region} --query Parameter.Value --output text --name {PARAMETER}\n"
-            "  pulumi config set samebox:ami AMI"
-        ) from None
+        problem = _absent(region) if "no results" in str(error) else f"could not be looked up in {region}: {error}"
+        running = _running_with_it(settings, opts)
+        if not running:
+            raise pulumi.RunError(f"samebox:ami {ami} {problem}") from None
+        pulumi.log.warn(f"The {running} hosts that run with samebox:ami {ami} stay as they are, but it {problem}")
+        return
     if found.architecture != ARCHITECTURE:
         raise pulumi.RunError(
             f"samebox:ami {ami} is for {found.architecture}; the hosts are {ARCHITECTURE}. Pin one that is."
         )
+    if found.deprecation_time and datetime.fromisoformat(found.deprecation_time) <= datetime.now(UTC):
+        pulumi.log.warn(
+            f"samebox:ami {ami} has been deprecated since {found.deprecation_time[:10]}. It launches as before, and repeats what "
+            f"was measured with it, until its owner removes it ({GUIDE})."
+        )
+
+
+def _running_with_it(settings: Settings, opts: pulumi.InvokeOptions) -> int:
+    """How many hosts of this campaign run with the pinned image; 0 where that can't be found out either."""
+    try:
+        found = aws.ec2.get_instances(
+            instance_tags={"project": settings.tags["project"], "campaign": settings.campaign},
+            instance_state_names=["pending", "running"],
+            filters=[aws.ec2.GetInstancesFilterArgs(name="image-id", values=[settings.ami])],
+            opts=opts,
+        )
+    except Exception:  # as above; what the first lookup said is told then
+        return 0
+    return len(found.ids)
+
+
+def _absent(region: str) -> str:
+    return (
+        f"doesn't exist in {region}, not as a deprecated image either: it is another region's, as AMI ids hold for one region "
+        f"only, or its owner has removed it ({GUIDE}). Look up today's and pin it, which replaces every host:\n"
+        f"  aws ssm get-parameter --region {region} --query Parameter.Value --output text --name {PARAMETER}\n"
+        "  pulumi config set samebox:ami AMI"
+    )

@@ -12,6 +12,8 @@ from infra.instance_types import INSTANCE_TYPES, REPORT_TYPES
 
 PROJECT_FOLDER = Path(__file__).resolve().parents[1]
 WIDEST_OPERATOR_PREFIX = 16
+# what EC2's ImportKeyPair takes: https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_ImportKeyPair.html
+IMPORTED_KEY_TYPES = ("ssh-ed25519", "ssh-rsa")
 
 
 def instance_type(name: str) -> str:
@@ -85,6 +87,12 @@ def identity_file(text: str) -> Path:
         raise ValueError(
             f"{missing} doesn't exist; make a pair by: ssh-keygen -t ed25519 -f {path}, or name one that you have"
         )
-    if not re.match(r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-\S+) [A-Za-z0-9+/=]+", public.read_text()):
+    line = re.match(r"((?:ssh|ecdsa|sk)-\S+) [A-Za-z0-9+/=]+", public.read_text())
+    if line is None:
         raise ValueError(f"{public} doesn't hold a public key line; make it by: ssh-keygen -y -f {path} > {public}")
+    if line[1] not in IMPORTED_KEY_TYPES:
+        raise ValueError(
+            f"{public} is a key of type {line[1]}; EC2 takes {' and '.join(IMPORTED_KEY_TYPES)} only."
+            f" Make one: ssh-keygen -t ed25519 -f {path.with_name('samebox')}"
+        )
     return path

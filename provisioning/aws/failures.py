@@ -18,6 +18,7 @@ Kind = Literal[
     "capacity",
     "quota",
     "not offered",
+    "image",
     "credentials",
     "permission",
     "account",
@@ -99,6 +100,13 @@ RULES: tuple[Rule, ...] = (
         r"Unsupported: .*not supported in your requested Availability Zone|Unsupported: .*instance type",
         "this zone doesn't have the instance type at all.",
         "`pulumi config set availabilityZone ZONE --stack {stack}` with one of the zones named above.",
+    ),
+    _rule(
+        "image",
+        r"InvalidAMIID\.(?:NotFound|Unavailable)|samebox:ami \S+ doesn't exist",
+        "the image that the stack's hosts are made of can't be had any more, or not in this region.",
+        "Pin one that is there (docs/aws.md, How long an image lives). It replaces every host: take down first what is up, and "
+        "measure anew what is to be compared.",
     ),
     _rule(
         "quota",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import stat
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.checkout import CHECKOUT
 from provisioning.aws.events import Change
 from provisioning.aws.failures import RULES, StackFailed, explain, masked
 from provisioning.aws.pulumi_command import Answer, InstalledPulumi, ScriptedPulumi, UnscriptedPulumi
@@ -135,6 +137,8 @@ def test_an_interrupted_up_knows_what_was_done() -> None:
             "Availability Zone (us-west-2d). Please retry your request by choosing us-west-2a, us-west-2b.",
             "not offered",
         ),
+        ("api error InvalidAMIID.NotFound: The image id '[ami-0d53cc9bd365ad65b]' does not exist", "image"),
+        ("samebox:ami ami-0d53cc9bd365ad65b doesn't exist in us-west-2, not as a deprecated image either", "image"),
         ("api error ExpiredToken: The security token included in the request is expired", "credentials"),
         ("No valid credential sources found. Please see https://www.pulumi.com/registry/packages/aws/", "credentials"),
         ("api error AuthFailure: AWS was not able to validate the provided access credentials", "credentials"),
@@ -158,6 +162,16 @@ def test_failures_are_told_apart(said: str, kind: str) -> None:
 def test_every_kind_of_failure_says_what_to_do() -> None:
     """No rule without a sentence and a next step."""
     assert all(rule.sentence.endswith(".") and rule.next_step.endswith(".") for rule in RULES)
+
+
+def test_what_to_do_names_sections_that_exist() -> None:
+    """A section of the guide that an answer sends people to is there."""
+    guide = (CHECKOUT / "docs" / "aws.md").read_text()
+    named = [re.search(r"docs/aws\.md, ([\w ]+)[;)]", rule.next_step) for rule in RULES]
+    sections = [found[1] for found in named if found]
+    assert sections == ["How long an image lives", "Permissions"]
+    assert all(f"\n## {section}\n" in guide for section in sections)
+    assert not any("README" in rule.next_step for rule in RULES)
 
 
 def test_a_traceback_is_shown_by_its_last_line_only() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import runpy
 import subprocess
@@ -51,6 +52,7 @@ class Recording:
     resources: tuple[Registered, ...]
     outputs: Mapping[str, Any]
     error: str
+    warnings: tuple[str, ...]
 
     def of_type(self, kind: str) -> dict[str, Registered]:
         """Resources by logical name, of the type that ends so ("ec2/instance:Instance")."""
@@ -83,9 +85,21 @@ def texts(config: Mapping[str, Any]) -> dict[str, str]:
     return {key: json.dumps(value) if isinstance(value, dict | list) else str(value) for key, value in config.items()}
 
 
-def record(config: Mapping[str, Any], *, stack: str = "smoke", images: tuple[str, ...] | None = None) -> Recording:
-    """Runs the program in a process of its own; `images` are the AMIs that its region has (None: the configured one)."""
+def record(
+    config: Mapping[str, Any],
+    *,
+    stack: str = "smoke",
+    images: tuple[str, ...] | None = None,
+    deprecated: str | None = None,
+    running: int = 0,
+) -> Recording:
+    """Runs the program in a process of its own; `images` are the AMIs that its region has (None: the configured one).
+
+    `deprecated`: since when, in ISO 8601, they all are. `running`: how many hosts run with the configured one.
+    """
     request = {
+        "deprecated": deprecated,
+        "running": running,
         "config": {f"samebox:{key}": text for key, text in texts(config).items()},
         "stack": stack,
         "images": [config.get("ami")] if images is None else list(images),
@@ -108,14 +122,14 @@ def record(config: Mapping[str, Any], *, stack: str = "smoke", images: tuple[str
     resources = tuple(
         Registered(**{**each, "dependencies": tuple(each["dependencies"])}) for each in answer["resources"]
     )
-    return Recording(resources, answer["outputs"], answer["error"])
+    return Recording(resources, answer["outputs"], answer["error"], tuple(answer["warnings"]))
 
 
 class _Cloud(mocks.Mocks):
     """Answers with the inputs and the computed properties that the program reads."""
 
-    def __init__(self, images: list[str]) -> None:
-        self._images = images
+    def __init__(self, images: list[str], deprecated: str | None, running: int) -> None:
+        self._images, self._deprecated, self._running = images, deprecated, running
         self._instances = 0
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
@@ -132,11 +146,14 @@ class _Cloud(mocks.Mocks):
         return f"{args.name}-id", state
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        if args.token == "aws:ec2/getInstances:getInstances":
+            return {"ids": [f"i-{at}" for at in range(self._running)]}, []
         assert args.token == "aws:ec2/getAmi:getAmi", args.token
         (wanted,) = next(each["values"] for each in args.args["filters"] if each["name"] == "image-id")
-        if wanted not in self._images:
+        if wanted not in self._images or (self._deprecated and not args.args.get("includeDeprecated")):
             return {}, [("", "Your query returned no results. Please change your search criteria and try again.")]
-        return {"id": wanted, "architecture": "arm64" if wanted.startswith("ami-a4") else "x86_64"}, []
+        architecture = "arm64" if wanted.startswith("ami-a4") else "x86_64"
+        return {"id": wanted, "architecture": architecture, "deprecationTime": self._deprecated or ""}, []
 
 
 class _Recorder(mocks.MockMonitor):
@@ -169,6 +186,17 @@ class _Recorder(mocks.MockMonitor):
         return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
 
 
+class _Warnings(logging.Handler):
+    """What the program warns of, where the engine would show it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
 def _program() -> None:
     runpy.run_path(str(ROOT / "infra"), run_name="__main__")
 
@@ -176,9 +204,11 @@ def _program() -> None:
 def main() -> None:
     """Reads a request from standard input, runs the program, prints what it did as one line of JSON."""
     request = json.load(sys.stdin)
-    cloud = _Cloud(request["images"])
-    recorder = _Recorder(cloud)
-    mocks.set_mocks(cloud, project="samebox", stack=request["stack"], monitor=recorder)
+    cloud = _Cloud(request["images"], request["deprecated"], request["running"])
+    recorder, warnings = _Recorder(cloud), _Warnings()
+    logger = logging.Logger("the program")
+    logger.addHandler(warnings)
+    mocks.set_mocks(cloud, project="samebox", stack=request["stack"], logger=logger, monitor=recorder)
     pulumi.runtime.set_all_config(request["config"], ["samebox:hostKeySeed"])
     set_root_resource(None)  # type: ignore[arg-type]  # the mocks' own stack is finished already: exports would go nowhere
     error = ""
@@ -186,7 +216,12 @@ def main() -> None:
         asyncio.get_event_loop().run_until_complete(run_in_stack(_program))
     except pulumi.RunError as refused:
         error = str(refused)
-    answer = {"resources": list(recorder.requests.values()), "outputs": recorder.outputs, "error": error}
+    answer = {
+        "resources": list(recorder.requests.values()),
+        "outputs": recorder.outputs,
+        "error": error,
+        "warnings": warnings.messages,
+    }
     print(f"\n{json.dumps(answer)}")
 
 

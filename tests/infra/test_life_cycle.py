@@ -121,6 +121,28 @@ def test_a_host_lost_outside_is_found(new_project: NewProject) -> None:
     assert {name for name in before if before[name] != after[name]} == {"broker-1"}
 
 
+def test_a_year_old_file_stands_up_and_outlives_its_image(new_project: NewProject) -> None:
+    """Deprecated, the image is found and launched. Gone, it keeps no running host from living longer: only from being replaced."""
+    project = new_project()
+    project.cloud.inject(Faults(days_ahead=365))
+    ran = project.pulumi("preview")
+    assert "ami-0d53cc9bd365ad65b has been deprecated since" in ran.output
+    project.up()
+    old, image = ids(project), "ami-0d53cc9bd365ad65b"
+    client(project.cloud, "ec2").deregister_image(ImageId=image)
+
+    project.set("expires", moment(datetime.now(UTC) + timedelta(hours=9)))
+    ran = project.up()
+    assert set(ran.changes) == {"update"}
+    assert f"The 5 hosts that run with samebox:ami {image} stay as they are" in ran.output
+    project.set("generations.broker-2", 2)
+    assert "InvalidAMIID.NotFound" in project.up(exit_status=1).output
+    assert set(instances(project.cloud)) == set(old.values())
+
+    project.destroy()
+    assert f"samebox:ami {image} doesn't exist in us-west-2" in project.pulumi("preview", exit_status=None).output
+
+
 def test_up_without_capacity_is_completed_later(new_project: NewProject) -> None:
     """A creation that fails keeps what was made; the next up makes the missing host and what waited for it."""
     project = new_project()

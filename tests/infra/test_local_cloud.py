@@ -13,9 +13,13 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from tests.infra.double.cloud import Cloud, Faults, local_cloud
+from tests.infra.double.kinds import Aws
+from tests.infra.double.lookups import LOOKUPS
+from tests.infra.double.schema import lookup_failures
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
+    from mypy_boto3_ec2.type_defs import FilterTypeDef
 
 pytestmark = pytest.mark.integration
 IMAGE_NAME = "al2023-ami-2023*-kernel-6.12-x86_64"
@@ -38,7 +42,9 @@ def ec2(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> EC2Client:
 
 def launch(ec2: EC2Client, **options: Any) -> str:
     """One instance; returns its id."""
-    image = ec2.describe_images(Filters=[{"Name": "name", "Values": [IMAGE_NAME]}])["Images"][0]["ImageId"]
+    image = options.get("ImageId")
+    if image is None:
+        image = ec2.describe_images(Filters=[{"Name": "name", "Values": [IMAGE_NAME]}])["Images"][0]["ImageId"]
     request: dict[str, Any] = {"ImageId": image, "InstanceType": "i3en.xlarge", "MinCount": 1, "MaxCount": 1} | options
     return str(ec2.run_instances(**request)["Instances"][0]["InstanceId"])
 
@@ -86,6 +92,58 @@ def test_what_does_not_exist_is_refused(ec2: EC2Client) -> None:
     with pytest.raises(ClientError) as no_image:
         launch(ec2, ImageId="ami-0123456789abcdef0")
     assert code(no_image) == "InvalidAMIID.NotFound"
+
+
+def test_an_image_is_deprecated_90_days_after_it_was_made(cloud: Cloud, ec2: EC2Client) -> None:
+    """A search finds it no more unless it includes deprecated ones; its id does, and launches it. Once removed, nothing does."""
+    by_name: list[FilterTypeDef] = [{"Name": "name", "Values": [IMAGE_NAME]}]
+    (fresh,) = ec2.describe_images(Filters=by_name)["Images"]
+    image = fresh["ImageId"]
+    cloud.inject(Faults(days_ahead=89))
+    assert ec2.describe_images(Filters=by_name)["Images"]
+    cloud.inject(Faults(days_ahead=91))
+    assert not ec2.describe_images(Filters=by_name)["Images"]
+    (found,) = ec2.describe_images(Filters=by_name, IncludeDeprecated=True)["Images"]
+    assert (found["ImageId"], found["DeprecationTime"][-1]) == (image, "Z")
+    assert ec2.describe_images(ImageIds=[image])["Images"]
+    assert launch(ec2, ImageId=image)
+    cloud.inject(Faults())
+    spare = ec2.copy_image(SourceImageId=image, SourceRegion="us-west-2", Name="spare")["ImageId"]
+    assert launch(ec2, ImageId=spare)
+    ec2.deregister_image(ImageId=spare)
+    with pytest.raises(ClientError) as gone:
+        launch(ec2, ImageId=spare)
+    assert code(gone) == "InvalidAMIID.NotFound"
+
+
+def test_the_provider_looks_up_what_the_cloud_shows(cloud: Cloud, ec2: EC2Client) -> None:
+    """The lookup of an image finds a deprecated one only if told to; that of instances finds the running ones with these tags."""
+    (fresh,) = ec2.describe_images(Filters=[{"Name": "name", "Values": [IMAGE_NAME]}])["Images"]
+    image = fresh["ImageId"]
+    by_id = {"owners": ["amazon", "self"], "filters": [{"name": "image-id", "values": [image]}]}
+    assert look_up("getAmi", **by_id)["deprecationTime"].endswith("Z")
+    cloud.inject(Faults(days_ahead=91))
+    with pytest.raises(LookupError, match="returned no results"):
+        look_up("getAmi", **by_id)
+    found = look_up("getAmi", **by_id, includeDeprecated=True)
+    assert (found["id"], found["architecture"]) == (image, "x86_64")
+    cloud.inject(Faults())
+
+    tags = [{"Key": "project", "Value": "samebox"}, {"Key": "campaign", "Value": "looked-up"}]
+    instance = launch(ec2, ImageId=image, TagSpecifications=[{"ResourceType": "instance", "Tags": tags}])
+    running = {"instanceStateNames": ["pending", "running"], "filters": by_id["filters"]}
+    assert look_up("getInstances", instanceTags={"campaign": "looked-up"}, **running)["ids"] == [instance]
+    assert look_up("getInstances", instanceTags={"campaign": "another"}, **running)["ids"] == []
+    ec2.terminate_instances(InstanceIds=[instance])
+    assert look_up("getInstances", instanceTags={"campaign": "looked-up"}, **running)["ids"] == []
+
+
+def look_up(name: str, **arguments: Any) -> dict[str, Any]:
+    """A lookup of the provider double, whose arguments the SDK's schema has to know. Raises LookupError as AWS' provider does."""
+    token = f"aws:ec2/{name}:{name}"
+    assert not list(lookup_failures(token, arguments))
+    found: dict[str, Any] = LOOKUPS[token](Aws("us-west-2", {}), arguments)
+    return found
 
 
 def test_capacity_and_quota_are_refused_on_request(cloud: Cloud, ec2: EC2Client) -> None:

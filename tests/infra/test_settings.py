@@ -139,6 +139,21 @@ def test_an_identity_file_is_found_from_the_projects_folder(tmp_path: Path) -> N
         parse_settings(texts(config), secret_keys={"hostKeySeed"}, now=NOW)
 
 
+@pytest.mark.parametrize("kind", ["ecdsa-sha2-nistp256", "sk-ssh-ed25519@openssh.com", "ssh-dss"])
+def test_a_key_that_ec2_does_not_import_is_refused_by_its_type(kind: str, tmp_path: Path) -> None:
+    """ImportKeyPair takes RSA and ED25519 alone, and would refuse it when the network stands already."""
+    config = preset("smoke", tmp_path)
+    public = Path(f"{config['identityFile']}.pub")
+    public.write_text(f"{kind} AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY= operator\n")
+    with pytest.raises(InvalidSettings) as refused:
+        parse_settings(texts(config), secret_keys={"hostKeySeed"}, now=NOW)
+    (problem,) = refused.value.problems
+    assert f"{public} is a key of type {kind}; EC2 takes ssh-ed25519 and ssh-rsa only" in problem
+    assert "ssh-keygen -t ed25519 -f" in problem
+    public.write_text("ssh-rsa AAAAB3NzaC1yc2E= operator\n")
+    assert parse_settings(texts(config), secret_keys={"hostKeySeed"}, now=NOW).public_key.startswith("ssh-rsa")
+
+
 def test_the_program_refuses_before_it_registers_anything(tmp_path: Path) -> None:
     """Two mistakes, one message, no resource."""
     recording = record(preset("smoke", tmp_path, operatorCidr="0.0.0.0/0", brokers=group(count=0)))
@@ -154,6 +169,25 @@ def test_an_image_of_another_region_is_refused(tmp_path: Path) -> None:
     assert "ami-0d53cc9bd365ad65b doesn't exist in us-west-2" in recording.error
     assert "pulumi config set samebox:ami" in recording.error
     assert [each.type for each in recording.resources] == ["pulumi:providers:aws"]
+
+
+def test_a_deprecated_image_is_taken_with_a_warning(tmp_path: Path) -> None:
+    """Amazon deprecates an image 90 days after it was made, and it launches as before: a year-old stack file still stands up."""
+    recording = record(preset("smoke", tmp_path), deprecated="2025-12-05T23:59:59.000Z")
+    assert (recording.error, len(recording.of_type("ec2/instance:Instance"))) == ("", 5)
+    (warning,) = recording.warnings
+    assert "samebox:ami ami-0d53cc9bd365ad65b has been deprecated since 2025-12-05" in warning
+    tomorrow = in_hours(24)
+    assert record(preset("smoke", tmp_path), deprecated=tomorrow).warnings == ()
+
+
+def test_hosts_that_run_need_their_image_no_more(tmp_path: Path) -> None:
+    """Their end can be moved, and others replaced or added, while the image can't be found: the program only warns."""
+    recording = record(preset("smoke", tmp_path), images=(), running=5)
+    assert (recording.error, len(recording.of_type("ec2/instance:Instance"))) == ("", 5)
+    (warning,) = recording.warnings
+    assert "The 5 hosts that run with samebox:ami ami-0d53cc9bd365ad65b stay as they are" in warning
+    assert "doesn't exist in us-west-2" in warning and "aws ssm get-parameter" in warning
 
 
 def test_an_image_for_another_processor_is_refused(tmp_path: Path) -> None:

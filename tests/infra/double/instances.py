@@ -26,8 +26,9 @@ DISK = {
 
 
 def _create_instance(aws: Aws, inputs: Properties) -> Created:
-    image = aws.ec2.describe_images(ImageIds=[inputs["ami"]])["Images"][0]
-    made = aws.ec2.run_instances(**_launch(aws, inputs, image["RootDeviceName"]))["Instances"][0]
+    images = aws.ec2.describe_images(ImageIds=[inputs["ami"]])["Images"]
+    root_device = images[0]["RootDeviceName"] if images else ""  # of one that is gone the launch says so
+    made = aws.ec2.run_instances(**_launch(aws, inputs, root_device))["Instances"][0]
     # read anew, as the real provider does once the instance runs: only then it has all its addresses
     instance = aws.ec2.describe_instances(InstanceIds=[made["InstanceId"]])["Reservations"][0]["Instances"][0]
     _retag_disk(aws, instance["InstanceId"], inputs)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from moto.core.responses import ActionResult
-from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.exceptions import EC2ClientError, InvalidAMIIdError
 from moto.ec2.responses import EC2Response
 
 from tests.infra.double.cloud import LAUNCHING, injected
@@ -28,6 +28,8 @@ def install(state_dir: Path, launched: Callable[[Any], None] | None) -> None:
         group = self._get_param("Placement.GroupName")
         if group:
             require_group(self.ec2_backend, group)
+        if self._get_param("ImageId") in self.ec2_backend.deleted_amis:
+            raise InvalidAMIIdError([self._get_param("ImageId")])
         _apply_faults(state_dir, self._parse_tag_specification().get("instance", {}).get(HOST_TAG, ""))
         with _lock:  # moto's models aren't made for calls at the same time
             token, launches = self._get_param("ClientToken"), self.ec2_backend.__dict__.setdefault("launches", {})

@@ -18,7 +18,7 @@ os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 
 from moto.server import ThreadedMotoServer
 
-from tests.infra.double import bucket_policies, emr_steps, launches, placement_groups
+from tests.infra.double import bucket_policies, emr_steps, images, launches, placement_groups
 from tests.infra.double.cloud import environment
 from tests.infra.double.hosts import Hosts
 
@@ -32,6 +32,7 @@ def main() -> None:
 
     placement_groups.install()
     bucket_policies.install()
+    images.install(options.state_dir)
     hosts = Hosts(options.state_dir) if options.hosts else None
     if hosts:
         hosts.install()
