@@ -174,6 +174,13 @@ class Target:
         return self.state / "vetting.json" if self.stack_name else VETTING_STATE
 
     @property
+    def title(self) -> str:
+        """What to call it before people."""
+        if self.inventory_file is not None:
+            return f"testbed of {shown(self.inventory_file)}"
+        return f"stack {self.stack_name}" if self.stack_name else "local testbed"
+
+    @property
     def typed(self) -> str:
         """The option that names it, as it is to be typed again."""
         if self.inventory_file is not None:

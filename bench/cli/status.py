@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from bench.checkout import RESULTS
+from bench.checkout import RESULTS, STACKS_STATE
 from bench.cli.detached import detached_state
-from bench.cli.options import inventory_option, json_option, shown, stack_option, target_of
+from bench.cli.options import (
+    Target,
+    inventory_option,
+    json_option,
+    local_testbed,
+    shown,
+    stack_of,
+    stack_option,
+    target_of,
+)
 from bench.results import Results
+from provisioning.aws.time_to_live import utc
 from provisioning.errors import HostError, InvalidInput
+from provisioning.inventory import Inventory
 
 
 @click.command()
@@ -20,9 +32,13 @@ from provisioning.errors import HostError, InvalidInput
 @stack_option
 @json_option
 def status(inventory_file: Path | None, stack_name: str | None, as_json: bool) -> int:
-    """Say whether a testbed is up, what runs by itself there, and how far each campaign in results/ is."""
+    """Say whether a testbed is up, what runs by itself there, and how far each campaign in results/ is.
+
+    Without --stack nobody is asked about stacks on AWS; with it Pulumi is, and the hosts that it names.
+    """
     target = target_of(inventory_file, stack_name)
-    inventory = target.inventory() if inventory_file is not None else target.testbed(lambda _: None).inventory()
+    inventory = _inventory_of(target)
+    others = [] if inventory_file is not None or stack_name is not None else _stacks_used_here()
     detached, silent = None, ""
     if inventory and inventory.hosts:
         try:
@@ -45,18 +61,43 @@ def status(inventory_file: Path | None, stack_name: str | None, as_json: bool) -
     if as_json:
         hosts = [host.name for host in inventory.hosts] if inventory else []
         runs = detached.to_json() if detached else None
-        click.echo(json.dumps({"testbed": hosts, "detached": runs, "campaigns": campaigns}, indent=1))
+        document = {"looked_at": target.title, "testbed": hosts, "stacks_not_asked": others, "detached": runs}
+        click.echo(json.dumps(document | {"campaigns": campaigns}, indent=1))
         _require_none(unreadable)
         return 0
-    until = f" until {inventory.expires}" if inventory and inventory.expires else ""
-    click.echo(f"testbed: {len(inventory.hosts)} hosts up{until}" if inventory else "testbed: down")
+    click.echo(f"{target.title}: {_how_it_is(inventory, datetime.now(UTC))}")
     for line in detached.lines() if detached else [silent] if silent else []:
         click.echo(line)
     for name, entry in campaigns.items():
         report_text = entry["report"] or "no report yet"
         click.echo(f"{name}: {entry['finished']} of {entry['trials']} trials, {report_text}")
+    for name in others:
+        click.echo(f"stack {name} was worked on from here and hasn't been asked: samebox status --stack {name}")
     _require_none(unreadable)
     return 0
+
+
+def _inventory_of(target: Target) -> Inventory | None:
+    """The hosts, as whoever made them says. Hosts of a stack that don't answer are hosts all the same: they cost money."""
+    if target.stack_name is not None:
+        return stack_of(target.stack_name).inventory()
+    return target.inventory() if target.inventory_file is not None else local_testbed().inventory()
+
+
+def _how_it_is(inventory: Inventory | None, now: datetime) -> str:
+    if inventory is None or not inventory.hosts:
+        return "down"
+    up = f"{len(inventory.hosts)} hosts up"
+    if inventory.expires is None:
+        return up
+    if utc(inventory.expires, where="the testbed's 'expires'") <= now:
+        return f"{len(inventory.hosts)} hosts, whose time to live ended at {inventory.expires}; `samebox sweep` shows what is left"
+    return f"{up} until {inventory.expires}"
+
+
+def _stacks_used_here() -> list[str]:
+    """The stacks that some command on this machine has worked on; whether anything is up there only Pulumi knows."""
+    return sorted(folder.name.replace("--", "/") for folder in STACKS_STATE.glob("*") if folder.is_dir())
 
 
 def _require_none(unreadable: Sequence[InvalidInput]) -> None:

@@ -93,7 +93,7 @@ def test_the_report_is_complete(home: Path) -> None:
 def test_nothing_is_left_but_results(home: Path) -> None:
     """No testbed, no process, no scratch file; the same name again is refused, and an interrupted one can't be resumed here."""
     assert [path for path in (home / ".samebox").rglob("*") if path.is_file()] == []
-    assert samebox(home, "status").stdout.startswith("testbed: down\nsmoke: 2 of 2 trials")
+    assert samebox(home, "status").stdout.startswith("local testbed: down\nsmoke: 2 of 2 trials")
     again = samebox(home, "campaign", "local", str(SMOKE), "--plain")
     assert again.returncode == 1
     assert "--again" in again.stderr
@@ -171,4 +171,4 @@ def test_too_little_disk_is_refused_before_anything_starts(tmp_path: Path) -> No
     assert "not enough disk" in ran.stderr
     assert "x 3 copies x journal factor" in ran.stderr
     assert not (tmp_path / "results").exists()
-    assert samebox(tmp_path, "status").stdout.startswith("testbed: down")
+    assert samebox(tmp_path, "status").stdout.startswith("local testbed: down")
