@@ -12,6 +12,7 @@ import pulumi_aws as aws
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from infra.emr import Emr
+from infra.engine import require_engine
 from infra.fleet import Fleet
 from infra.image import check_image
 from infra.inventory import inventory
@@ -20,6 +21,7 @@ from infra.results_bucket import ResultsBucket
 from infra.settings import load_settings
 from infra.timer import Timer
 
+require_engine()
 settings = load_settings()
 provider = aws.Provider("aws", region=settings.region)
 here = pulumi.ResourceOptions(provider=provider)

@@ -26,6 +26,7 @@ from infra.instance_types import INSTANCE_TYPES, InstanceType
 Role = Literal["broker", "client", "metadata"]
 NAMESPACE = "samebox"
 LONGEST_LIFE = timedelta(days=7)
+UNSET = ("", "{}")  # what a key is by default in Pulumi.yaml that the stack's file has to set
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,28}[a-z0-9]$")]
 
@@ -133,6 +134,7 @@ class InvalidSettings(ValueError):
 
 def parse_settings(texts: Mapping[str, str], *, secret_keys: Collection[str], now: datetime) -> Settings:
     """Config values as Pulumi hands them out (text; JSON where it is a table). Raises InvalidSettings."""
+    texts = {key: text for key, text in texts.items() if text not in UNSET}
     problems = []
     if "hostKeySeed" in texts and "hostKeySeed" not in secret_keys:
         problems.append(

@@ -16,7 +16,9 @@ from provisioning.document import build, read_text
 from provisioning.errors import InvalidInput
 from provisioning.inventory import Role
 
+PROJECT_FILE = "Pulumi.yaml"
 NAMESPACE = "samebox:"
+EMPTY: tuple[object, ...] = ("", {})  # the default of a key that a stack has to set
 ROLE_KEYS: dict[str, Role] = {"brokers": "broker", "clients": "client", "metadata": "metadata"}
 HOSTS_KEYS = ("count", "instanceType", "rootVolumeGib", "rootThroughputMibPerS")
 
@@ -83,7 +85,7 @@ def stack_name(path: Path) -> str:
 
 
 def read_stack_config(path: Path) -> dict[str, Any]:
-    """The config under samebox's namespace, keys without it. Raises InvalidInput."""
+    """The config under samebox's namespace, keys without it, with the project's defaults. Raises InvalidInput."""
     text = read_text(path)
     try:
         document = yaml.safe_load(text)
@@ -97,7 +99,27 @@ def read_stack_config(path: Path) -> dict[str, Any]:
             f"{path}: key 'config' is missing.",
             next_step=f"Set the stack's config, e.g. `pulumi config set samebox:region us-west-2 --stack {stack_name(path)}`.",
         )
-    return {str(key).removeprefix(NAMESPACE): value for key, value in config.items() if str(key).startswith(NAMESPACE)}
+    own = {str(key).removeprefix(NAMESPACE): value for key, value in config.items() if str(key).startswith(NAMESPACE)}
+    return {**_project_defaults(path.parent / PROJECT_FILE), **own}
+
+
+def _project_defaults(path: Path) -> dict[str, Any]:
+    """What Pulumi takes for a key that the stack's file doesn't set; an empty default stands for none."""
+    if not path.is_file():
+        return {}
+    try:
+        declared = (yaml.safe_load(path.read_text()) or {}).get("config") or {}
+        # a key may be declared, or simply have a value; one with a colon is a provider's (aws:profile)
+        defaults = {
+            str(key): entry.get("default", "") if isinstance(entry, dict) else entry
+            for key, entry in declared.items()
+            if ":" not in str(key)
+        }
+    except (yaml.YAMLError, AttributeError) as error:
+        raise InvalidInput(
+            f"{path}: not this project's file: {error!r}.", next_step="Get it as it was committed."
+        ) from None
+    return {key: value for key, value in defaults.items() if value not in EMPTY}
 
 
 def load_shape(path: Path) -> Shape:

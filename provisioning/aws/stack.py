@@ -15,12 +15,12 @@ from typing import Any
 from provisioning.aws.events import Change, EventLog
 from provisioning.aws.failures import StackFailed, explain
 from provisioning.aws.pulumi_command import Ended, InstalledPulumi, PulumiCommand
+from provisioning.aws.shape import EMPTY, PROJECT_FILE
 from provisioning.document import build
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.inventory import INVENTORY_SCHEMA, Inventory
 
 PROJECT = "samebox"
-PROJECT_FILE = "Pulumi.yaml"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9._-]+){0,2}")
 Follow = Callable[[str], None]
 
@@ -84,13 +84,14 @@ class Stack:
         self._text("stack init", ["--no-select", self.name], named=False)
 
     def config(self) -> dict[str, Any]:
-        """The project's own keys of the stack's config, without their namespace. A secret is there, with the value None."""
+        """The project's own keys that are set, or have a default, without their namespace. A secret is there, with the value None."""
         values: dict[str, Any] = {}
         for key, entry in self._json("config", ["--json"]).items():
             namespace, _, name = key.partition(":")
             if namespace == PROJECT:
                 shown = entry["objectValue"] if "objectValue" in entry else entry.get("value")
-                values[name] = None if entry.get("secret") else shown
+                if entry.get("secret") or shown not in EMPTY:
+                    values[name] = None if entry.get("secret") else shown
         return values
 
     def set_config(self, path: str, value: str | int) -> None:

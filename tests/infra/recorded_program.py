@@ -19,13 +19,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pulumi
 import pulumi.runtime
 import pulumi.runtime.mocks as mocks
 import yaml
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]  # ships no types
 from pulumi.runtime import run_in_stack
-from pulumi.runtime.settings import set_root_resource
+from pulumi.runtime.settings import SETTINGS, set_root_resource
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d"
@@ -92,14 +93,17 @@ def record(
     images: tuple[str, ...] | None = None,
     deprecated: str | None = None,
     running: int = 0,
+    old_engine: bool = False,
 ) -> Recording:
     """Runs the program in a process of its own; `images` are the AMIs that its region has (None: the configured one).
 
     `deprecated`: since when, in ISO 8601, they all are. `running`: how many hosts run with the configured one.
+    `old_engine`: the engine doesn't know the call that asks for its version.
     """
     request = {
         "deprecated": deprecated,
         "running": running,
+        "old_engine": old_engine,
         "config": {f"samebox:{key}": text for key, text in texts(config).items()},
         "stack": stack,
         "images": [config.get("ami")] if images is None else list(images),
@@ -197,6 +201,26 @@ class _Warnings(logging.Handler):
         self.messages.append(record.getMessage())
 
 
+class _UnknownCall(grpc.RpcError):  # type: ignore[misc]  # ships no types
+    """What an engine says of a call that it doesn't know."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNIMPLEMENTED
+
+
+class _Engine(mocks.MockEngine):
+    """Of the version that the program asks for, or too old to be asked."""
+
+    def __init__(self, logger: logging.Logger, old: bool) -> None:
+        super().__init__(logger)
+        self._old = old
+
+    def RequirePulumiVersion(self, request: Any) -> None:
+        del request
+        if self._old:
+            raise _UnknownCall
+
+
 def _program() -> None:
     runpy.run_path(str(ROOT / "infra"), run_name="__main__")
 
@@ -209,6 +233,7 @@ def main() -> None:
     logger = logging.Logger("the program")
     logger.addHandler(warnings)
     mocks.set_mocks(cloud, project="samebox", stack=request["stack"], logger=logger, monitor=recorder)
+    SETTINGS.engine = _Engine(logger, request["old_engine"])
     pulumi.runtime.set_all_config(request["config"], ["samebox:hostKeySeed"])
     set_root_resource(None)  # type: ignore[arg-type]  # the mocks' own stack is finished already: exports would go nowhere
     error = ""
