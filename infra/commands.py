@@ -17,6 +17,7 @@ EXAMPLES = {
     "metadata": "--path {key}.count 3",
     "operatorCidr": "203.0.113.7/32",
     "owner": "your-name",
+    "preset": "smoke",
     "region": "us-west-2",
     "reportInstanceType": "m5.2xlarge",
     "reportInstances": "3",

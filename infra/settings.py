@@ -1,6 +1,6 @@
 """The stack's config as one frozen value: the only reader of it. It creates nothing; what is wrong is one message, all of it at once.
 
-Keys are those of Pulumi.<stack>.yaml, namespace `samebox:`; what a key means stands in the committed presets and in docs/aws.md.
+Keys are those of Pulumi.<stack>.yaml, namespace `samebox:`; what a key means stands in Pulumi.yaml and in docs/aws.md.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ class Settings:
     ]
     report_instances: Annotated[int, Field(ge=1, le=64)]
     generations: Mapping[str, Annotated[int, Field(ge=1)]] = field(default_factory=dict)
+    preset: str = ""  # read by the commands that compare the two files
 
     @property
     def groups(self) -> Mapping[Role, HostGroup]:

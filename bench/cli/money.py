@@ -25,6 +25,7 @@ from bench.runner import steps_to_run
 from bench.space import record_bytes
 from bench.spent import run_of
 from provisioning.aws import cost as costs
+from provisioning.aws.presets import differences
 from provisioning.aws.prices import PRICES_FILE, PriceTable, load_prices
 from provisioning.aws.shape import Shape, load_shape, stack_file, stack_name, stacks
 from provisioning.aws.stack import project_directory
@@ -45,7 +46,7 @@ def _project() -> Path:
 @click.command()
 @click.argument("campaign_file", metavar="[CAMPAIGN]", required=False, type=click.Path(path_type=Path))
 @choice_options
-@click.option("--stack", metavar="NAME", help="A stack, or the path of its Pulumi.NAME.yaml; without it, every stack.")
+@click.option("--stack", metavar="NAME", help="A stack or preset, or the path of its file; without it, all of them.")
 @click.option(
     "--after", "results_dir", metavar="RESULTS", type=click.Path(path_type=Path), help="What a finished run cost."
 )
@@ -79,7 +80,7 @@ def cost(
     names = [stack] if stack else list(stacks(directory))
     if not names:
         raise InvalidInput(
-            f"{shown(directory)} has no stack: no file there is named Pulumi.NAME.yaml.",
+            f"{shown(directory)} has no stack and no preset: no file there is named Pulumi.NAME.yaml.",
             next_step="Go to a checkout of samebox, or name such a file with --stack.",
         )
     seconds, record_bytes = None, 0.0
@@ -104,6 +105,7 @@ def cost(
         documents.append(_document(file, shape, roles, whole, prices))
         if not as_json:
             _print_cost(stack_name(file), shape, roles, whole, seconds, prices)
+            _tell_differences(directory, file)
     if as_json:
         document = {"prices": _price_source(prices), "stacks": documents}
         click.echo(json.dumps(document | {"beyond_a_process": [each.to_json() for each in beyond]}, indent=1))
@@ -153,6 +155,17 @@ def _document(
         "emr_step": costs.emr_step(shape, prices),
         "campaign": whole.to_json() if whole else None,
     }
+
+
+def _tell_differences(directory: Path, file: Path) -> None:
+    """That a preset was renewed, or left, since the stack's file was made of it."""
+    found = differences(directory, file)
+    if found:
+        console.print(
+            f"{file.name} isn't as its preset is: {'; '.join(found)}. Keep what you measured with; take over what was renewed.",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _price_source(prices: PriceTable) -> dict[str, Any]:

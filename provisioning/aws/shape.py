@@ -18,6 +18,7 @@ from provisioning.inventory import Role
 
 PROJECT_FILE = "Pulumi.yaml"
 NAMESPACE = "samebox:"
+PRESETS = Path("infra/presets")
 EMPTY: tuple[object, ...] = ("", {})  # the default of a key that a stack has to set
 ROLE_KEYS: dict[str, Role] = {"brokers": "broker", "clients": "client", "metadata": "metadata"}
 HOSTS_KEYS = ("count", "instanceType", "rootVolumeGib", "rootThroughputMibPerS")
@@ -59,29 +60,61 @@ class Shape:
         return {role: hosts for key, role in ROLE_KEYS.items() if (hosts := getattr(self, key)).count}
 
 
-def stack_file(directory: Path, stack: str) -> Path:
+def own_file(directory: Path, stack: str) -> Path:
     """The config file of a stack, given by its name, with or without an organisation, or as a path.
 
-    Raises InvalidInput naming the stacks there are.
+    Raises InvalidInput naming the stacks there are, and the command that makes one from a preset.
     """
     path = Path(stack) if stack.endswith((".yaml", ".yml")) else directory / f"Pulumi.{stack.rpartition('/')[2]}.yaml"
     if not path.is_file():
-        names = ", ".join(stacks(directory)) or "none"
+        names = ", ".join(map(stack_name, _own_files(directory))) or "none"
         raise InvalidInput(
             f"{path}: no such file. Stacks with a config file: {names}.",
-            next_step="Name one of them with --stack, or make one with `pulumi stack init NAME`.",
+            next_step=_how_to_make(directory, path.name),
         )
     return path
 
 
+def stack_file(directory: Path, stack: str) -> Path:
+    """What is to be known of a stack without standing it up: its own config file, or else the preset of its name.
+
+    Raises InvalidInput as `own_file` does.
+    """
+    preset = directory / PRESETS / f"{stack}.yaml"
+    if preset.is_file() and not (directory / f"Pulumi.{stack}.yaml").is_file():
+        return preset
+    return own_file(directory, stack)
+
+
 def stacks(directory: Path) -> tuple[str, ...]:
-    """The names of the stacks that have a config file in `directory`."""
-    return tuple(sorted(stack_name(path) for path in directory.glob("Pulumi.*.yaml")))
+    """The names of the stacks that have a config file in `directory`, and of the presets."""
+    return tuple(sorted({stack_name(path) for path in (*_own_files(directory), *preset_files(directory))}))
+
+
+def preset_files(directory: Path) -> tuple[Path, ...]:
+    """The committed templates of config files."""
+    return tuple(sorted((directory / PRESETS).glob("*.yaml")))
 
 
 def stack_name(path: Path) -> str:
-    """sn2022 for .../Pulumi.sn2022.yaml"""
+    """sn2022 for .../Pulumi.sn2022.yaml, and for the preset .../sn2022.yaml"""
     return path.stem.removeprefix("Pulumi.")
+
+
+def _own_files(directory: Path) -> tuple[Path, ...]:
+    return tuple(sorted(directory.glob("Pulumi.*.yaml")))
+
+
+def _how_to_make(directory: Path, name: str) -> str:
+    presets = preset_files(directory)
+    if not presets:
+        return "Name one of them with --stack, or make one with `pulumi stack init NAME`."
+    wanted = stack_name(Path(name))
+    alike = next((path for path in presets if path.stem == wanted), presets[0])
+    return (
+        f"`cp {PRESETS}/{alike.name} {name}` makes it from a preset ({', '.join(path.stem for path in presets)}); "
+        "what it still lacks, `pulumi preview` names with the command that sets it."
+    )
 
 
 def read_stack_config(path: Path) -> dict[str, Any]:
@@ -137,7 +170,7 @@ def load_shape(path: Path) -> Shape:
         name = stack_name(path)
         raise InvalidInput(
             str(error),
-            next_step=f"`pulumi config set --path samebox:KEY VALUE --stack {name}` sets one; the committed presets show all.",
+            next_step=f"`pulumi config set --path samebox:KEY VALUE --stack {name}` sets one; the presets in {PRESETS} show all.",
         ) from None
 
 

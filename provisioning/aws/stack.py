@@ -15,7 +15,7 @@ from typing import Any
 from provisioning.aws.events import Change, EventLog
 from provisioning.aws.failures import StackFailed, explain
 from provisioning.aws.pulumi_command import Ended, InstalledPulumi, PulumiCommand
-from provisioning.aws.shape import EMPTY, PROJECT_FILE
+from provisioning.aws.shape import EMPTY, PROJECT_FILE, own_file
 from provisioning.document import build
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.inventory import INVENTORY_SCHEMA, Inventory
@@ -60,17 +60,12 @@ class Stack:
 
     @property
     def config_file(self) -> Path:
-        """Where the stack's config is committed."""
+        """The stack's own config, which git ignores."""
         return self._directory / f"Pulumi.{self.name.rsplit('/', 1)[-1]}.yaml"
 
     def require_config(self) -> None:
-        """Raises InvalidInput naming the stacks that have a config file, if this one has none."""
-        if not self.config_file.is_file():
-            known = sorted(file.name.split(".")[1] for file in self._directory.glob("Pulumi.*.yaml"))
-            raise InvalidInput(
-                f"--stack {self.name}: no such file: {self.config_file.name}.",
-                next_step=f"Stacks with a config file: {', '.join(known) or 'none'}.",
-            )
+        """Raises InvalidInput saying how to make the stack's config file, if there is none."""
+        own_file(self._directory, self.name)
 
     def resource_count(self) -> int | None:
         """How many resources the stack holds now; None if the backend doesn't know the stack."""

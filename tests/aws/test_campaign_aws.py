@@ -101,8 +101,8 @@ class Run:
         monkeypatch.setattr(aws, "AwsTestbed", lambda *_, **__: self)
         monkeypatch.setattr(aws.Leftovers, "find", lambda _: self._note("look", []))
         self.home = home
-        # the committed smoke preset under another name, in a project of its own
-        (home / "Pulumi.sn.yaml").write_text((CHECKOUT / "Pulumi.smoke.yaml").read_text())
+        # the smoke preset under another name, in a project of its own
+        (home / "Pulumi.sn.yaml").write_text((CHECKOUT / "infra/presets/smoke.yaml").read_text())
         (home / "Pulumi.yaml").write_text((CHECKOUT / "Pulumi.yaml").read_text())
         monkeypatch.chdir(home)
         self.script()

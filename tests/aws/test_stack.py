@@ -227,7 +227,7 @@ def test_the_inventory_is_read_from_the_outputs() -> None:
 
 
 def test_a_stack_never_made_has_nothing_up_if_its_config_is_there(tmp_path: Path) -> None:
-    """A committed preset before its first `pulumi up` is no error; a name that nobody knows is one."""
+    """A stack's file before its first `pulumi up` is no error; a name that nobody knows is one."""
     unknown = (OUTPUT, Answer(stderr="error: no stack named 'sn' found", exit_status=1))
     with pytest.raises(StackFailed, match="there is no stack sn"):
         stack(unknown, directory=tmp_path).inventory()
@@ -248,9 +248,16 @@ def test_wrong_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="not a stack's name"):
         Stack("--yes", tmp_path)
     (tmp_path / "Pulumi.sn2022.yaml").touch()
-    with pytest.raises(InvalidInput, match=r"no such file: Pulumi.sn.yaml") as raised:
+    with pytest.raises(
+        InvalidInput, match=r"Pulumi.sn.yaml: no such file. Stacks with a config file: sn2022"
+    ) as raised:
         stack(directory=tmp_path).require_config()
-    assert "sn2022" in raised.value.next_step
+    (tmp_path / "infra" / "presets").mkdir(parents=True)
+    for name in ("big", "sn"):
+        (tmp_path / "infra" / "presets" / f"{name}.yaml").touch()
+    with pytest.raises(InvalidInput, match=r"Pulumi.sn.yaml: no such file") as raised:
+        stack(directory=tmp_path).require_config()
+    assert "`cp infra/presets/sn.yaml Pulumi.sn.yaml` makes it from a preset (big, sn)" in raised.value.next_step
 
 
 def test_a_copy_of_the_project_is_used_from_within(tmp_path: Path) -> None:

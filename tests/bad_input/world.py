@@ -66,7 +66,7 @@ def make_world(folder: Path) -> None:
     (folder / "own.toml").write_text(OWN_HOSTS)
     make_key(folder / "key", "test")
     (folder / "inventory.json").write_text(json.dumps(inventory(), indent=1))
-    shutil.copyfile(CHECKOUT / "Pulumi.smoke.yaml", folder / "Pulumi.smoke.yaml")
+    shutil.copyfile(CHECKOUT / "infra/presets/smoke.yaml", folder / "Pulumi.smoke.yaml")
     (folder / "Pulumi.yaml").write_text("name: samebox\nruntime: python\n")
     shutil.copyfile(DEFAULT_THRESHOLDS, folder / "thresholds.toml")
     shutil.copyfile(PRICES_FILE, folder / "prices.toml")

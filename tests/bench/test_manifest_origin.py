@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from bench.checkout import CHECKOUT
 from bench.manifest import origin_of
 
 
@@ -17,9 +19,14 @@ def checkout(tmp_path: Path) -> Path:
     (tmp_path / "bench" / "a.py").write_text("one = 1\n")
     (tmp_path / "requirements.lock").write_text("x==1\n")
     for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
-        who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-        subprocess.run(["git", "-C", str(tmp_path), *who, *command], check=True)
+        git(tmp_path, *command)
     return tmp_path
+
+
+def git(folder: Path, *command: str) -> None:
+    """Runs it as somebody."""
+    who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run(["git", "-C", str(folder), *who, *command], check=True)
 
 
 def test_changes_of_the_code_are_told_by_what_they_are(checkout: Path) -> None:
@@ -39,6 +46,23 @@ def test_changes_of_the_code_are_told_by_what_they_are(checkout: Path) -> None:
         assert changes() == changes()
         seen.append(changes())
     assert None not in seen and len(set(seen)) == 4
+
+
+def test_a_stack_of_ones_own_leaves_the_checkout_clean(checkout: Path) -> None:
+    """Its file, made from a preset, is where Pulumi and `samebox campaign aws` write: git ignores it."""
+    shutil.copy(CHECKOUT / ".gitignore", checkout)
+    for command in (["add", "."], ["commit", "-q", "-m", "ignored"]):
+        git(checkout, *command)
+    for preset in (CHECKOUT / "infra" / "presets").glob("*.yaml"):
+        shutil.copy(preset, checkout / f"Pulumi.{preset.name}")
+    assert sorted(file.name for file in checkout.glob("Pulumi.*")) == [
+        "Pulumi.smoke.yaml",
+        "Pulumi.sn2020.yaml",
+        "Pulumi.sn2022.yaml",
+    ]
+    assert origin_of(checkout).git["dirty"] is False
+    (checkout / "Pulumi.yaml").write_text("name: samebox\n")
+    assert origin_of(checkout).git["dirty"] is True
 
 
 def test_without_git_nothing_is_known(tmp_path: Path) -> None:

@@ -61,10 +61,10 @@ class Recording:
 
 
 def preset(stack: str, folder: Path, **changes: Any) -> dict[str, Any]:
-    """A committed preset's config with what an operator adds to it, and `changes` (None removes a key)."""
+    """A preset's config with what an operator adds to it, and `changes` (None removes a key)."""
     config = {
         key.removeprefix("samebox:"): value
-        for key, value in yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"].items()
+        for key, value in yaml.safe_load((ROOT / f"infra/presets/{stack}.yaml").read_text())["config"].items()
     }
     key = folder / "operator_key"
     key.write_text("a private key\n")

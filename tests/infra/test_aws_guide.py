@@ -29,7 +29,7 @@ CALLED_IN_BOTOCORE = {"ec2": "ec2", "iam": "iam", "scheduler": "scheduler", "ela
 
 def config(stack: str) -> dict[str, Any]:
     """A preset's own keys."""
-    read = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"]
+    read = yaml.safe_load((ROOT / f"infra/presets/{stack}.yaml").read_text())["config"]
     return {key.removeprefix("samebox:"): value for key, value in read.items()}
 
 
@@ -60,7 +60,7 @@ def test_the_quotas_are_those_of_the_presets() -> None:
         report = made["reportInstances"] * INSTANCE_TYPES[made["reportInstanceType"]].vcpus
         enough = hosts + max(3 * broker, report)
         assert row(stack, "Quotas") == [str(hosts), str(broker), str(report), str(enough)]
-        assert f"# {hosts} vCPUs, and {report} more" in (ROOT / f"Pulumi.{stack}.yaml").read_text()
+        assert f"# {hosts} vCPUs, and {report} more" in (ROOT / f"infra/presets/{stack}.yaml").read_text()
 
 
 def test_the_prices_are_what_the_command_says() -> None:

@@ -54,14 +54,14 @@ class Ran:
 
 
 class Project:
-    """One stack of a copy of the project in `folder`, from a committed preset, configured as its README says."""
+    """One stack of a copy of the project in `folder`, from a preset, configured as its README says."""
 
     def __init__(self, folder: Path, preset: str, cloud: Cloud, engine: Engine) -> None:
         self.folder, self.preset, self.cloud = folder / "project", preset, cloud
         self.environment = _environment(folder, cloud, engine)
         self.folder.mkdir()
-        for file in (CHECKOUT / "Pulumi.yaml", *CHECKOUT.glob("Pulumi.*.yaml")):
-            shutil.copy(file, self.folder)
+        shutil.copy(CHECKOUT / "Pulumi.yaml", self.folder)
+        shutil.copy(CHECKOUT / f"infra/presets/{preset}.yaml", self.folder / f"Pulumi.{preset}.yaml")
         shutil.copytree(CHECKOUT / "infra", self.folder / "infra", ignore=shutil.ignore_patterns("__pycache__"))
         (self.folder / ".venv").symlink_to(CHECKOUT / ".venv")
         key = folder / "operator_key"
