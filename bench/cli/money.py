@@ -202,6 +202,12 @@ def _print_cost(
     table.add_row("all", "", "", "", "", dollars(costs.per_hour(roles)), style="bold")
     out = Console(highlight=False)
     out.print(table)
+    for role in roles:
+        if role.surplus:
+            click.echo(
+                f"{role.instance_type} is burstable: {ROLE_NAMES[role.role]} may cost up to {dollars(role.surplus)} an hour more,"
+                " for CPU time above their baseline."
+            )
     report = f"{shape.report_instances} x {shape.report_instance_type} of EMR"
     if whole is None or seconds is None:
         click.echo(f"and {dollars(costs.emr_step(shape, prices))} for a report on {report}.\n")

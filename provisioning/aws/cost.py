@@ -34,7 +34,10 @@ PUT_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class RoleCost:
-    """What the hosts of one role cost an hour, in US dollars: instances, their root volumes, their public addresses."""
+    """What the hosts of one role cost an hour, in US dollars: instances, their root volumes, their public addresses.
+
+    `surplus` is what burstable instances may cost more, at most; it is in no sum.
+    """
 
     role: Role
     count: int
@@ -42,6 +45,7 @@ class RoleCost:
     instances: float
     volumes: float
     addresses: float
+    surplus: float
 
     @property
     def per_hour(self) -> float:
@@ -158,6 +162,7 @@ def _role_cost(
         instances=count * prices.price("instance_hour", instance_type, region),
         volumes=count * volume,
         addresses=count * prices.price("service", "public_ipv4_hour", region),
+        surplus=count * prices.surplus(instance_type, region),
     )
 
 

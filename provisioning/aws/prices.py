@@ -19,9 +19,10 @@ from provisioning.errors import InvalidInput
 
 PRICES_FILE = Path(__file__).with_name("prices.toml")
 PRICES_SCHEMA = 1
-Kind = Literal["instance_hour", "emr_hour", "service"]
+Kind = Literal["instance_hour", "surplus_hour", "emr_hour", "service"]
 WHAT: Mapping[Kind, str] = {
     "instance_hour": "instance type",
+    "surplus_hour": "the surplus CPU credits of instance type",
     "emr_hour": "the EMR surcharge of instance type",
     "service": "service",
 }
@@ -63,6 +64,11 @@ class PriceTable:
             next_step=f'Look it up at {here[0].source} and add "{name}" = PRICE under [{kind}.prices] for {region} in that file.',
         )
 
+    def surplus(self, instance_type: str, region: str) -> float:
+        """What an instance may cost more in an hour, for CPU time beyond what it was bought with; 0 for all but burstable types."""
+        here = (group for group in self.groups["surplus_hour"] if region in group.regions)
+        return next((group.prices[instance_type] for group in here if instance_type in group.prices), 0.0)
+
     @property
     def regions(self) -> tuple[str, ...]:
         """Every region with a price of an instance, in the file's order."""
@@ -87,6 +93,7 @@ class _PriceFile:
     instance_hour: Annotated[tuple[PriceGroup, ...], Field(min_length=1)]
     emr_hour: Annotated[tuple[PriceGroup, ...], Field(min_length=1)]
     service: Annotated[tuple[PriceGroup, ...], Field(min_length=1)]
+    surplus_hour: tuple[PriceGroup, ...] = ()
 
 
 def load_prices(path: Path = PRICES_FILE) -> PriceTable:
@@ -94,5 +101,10 @@ def load_prices(path: Path = PRICES_FILE) -> PriceTable:
     document = parse_document(_PriceFile, path, schema=PRICES_SCHEMA)
     return PriceTable(
         path,
-        {"instance_hour": document.instance_hour, "emr_hour": document.emr_hour, "service": document.service},
+        {
+            "instance_hour": document.instance_hour,
+            "surplus_hour": document.surplus_hour,
+            "emr_hour": document.emr_hour,
+            "service": document.service,
+        },
     )

@@ -199,6 +199,18 @@ def test_every_type_that_a_stack_may_have_has_a_price(region: str) -> None:
     assert all(prices.price("instance_hour", name, region) > 0 for name in INSTANCE_TYPES)
 
 
+def test_burstable_hosts_are_told_with_what_they_may_cost_more(tmp_path: Path) -> None:
+    """T3 is never throttled, and pays for it: every type that can't stand in a placement group, which are the burstable ones."""
+    prices = load_prices()
+    burstable = {name for name, known in INSTANCE_TYPES.items() if not known.cluster_placement}
+    assert {name for name in INSTANCE_TYPES if prices.surplus(name, "us-west-2")} == burstable
+    assert prices.surplus("t3.medium", "us-west-2") == pytest.approx(2 * (1 - 0.2) * 0.05)
+    assert prices.surplus("t3.large", "us-west-2") == pytest.approx(2 * (1 - 0.3) * 0.05)
+    said = samebox(tmp_path, "cost", "--stack", "smoke").stdout
+    assert "t3.medium is burstable: metadata may cost up to $0.0800 an hour more" in " ".join(said.split())
+    assert "burstable" not in samebox(tmp_path, "cost", "--stack", "sn2022").stdout
+
+
 def test_every_preset_has_a_price() -> None:
     """The committed stacks: the larger the machines, the dearer the hour."""
     prices = load_prices()
