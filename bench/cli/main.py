@@ -21,6 +21,7 @@ from bench.cli import (
     compare,
     detached,
     doctor,
+    extend,
     hosts,
     money,
     omb_results,
@@ -69,7 +70,7 @@ for command in (
     omb_results.export_omb,
     doctor.doctor,
     money.cost,
-    money.extend,
+    extend.extend,
     sweep.sweep,
 ):
     samebox.add_command(command)

@@ -1,11 +1,9 @@
-"""The commands about money and time: cost (what AWS charges) and extend (for how long)."""
+"""The command cost: what AWS charges for hosts, a campaign, or a run that is finished."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from rich.table import Table
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
 from bench.choice import WHOLE, Choice
-from bench.cli.options import STACK_KIND, choice_options, console, json_option, shown, stack_of, thresholds_option
+from bench.cli.options import STACK_KIND, choice_options, console, json_option, shown, thresholds_option
 from bench.prepared import Prepared, prepare
 from bench.producer_rates import Beyond, beyond_a_process, warning_lines
 from bench.progress import Step, clock_text
@@ -29,8 +27,6 @@ from provisioning.aws.presets import differences
 from provisioning.aws.prices import PRICES_FILE, PriceTable, load_prices
 from provisioning.aws.shape import Shape, load_shape, stack_file, stack_name, stacks
 from provisioning.aws.stack import project_directory
-from provisioning.aws.time_to_live import extend as extend_stack
-from provisioning.aws.time_to_live import utc
 from provisioning.aws.vetting_time import vetting_s
 from provisioning.errors import InvalidInput
 from provisioning.inventory import Role
@@ -284,28 +280,4 @@ def _cost_after(results_dir: Path, stack: str | None, prices: PriceTable, as_jso
         soft_wrap=True,
     )
     _print_price_source(prices)
-    return 0
-
-
-def _finite(context: click.Context, parameter: click.Parameter, value: float) -> float:
-    """NaN is within every range, as click compares."""
-    if math.isnan(value):
-        raise click.BadParameter("nan is not in the range 0<=x<=168.", context, parameter)
-    return value
-
-
-@click.command()
-@click.argument("hours", type=click.FloatRange(0, 168), callback=_finite)
-@click.option("--stack", "name", metavar="NAME", required=True, help="The Pulumi stack whose hosts shall live longer.")
-def extend(hours: float, name: str) -> int:
-    """Let a stack's hosts live HOURS longer: the timer outside and every host's own. 0 arms them all anew."""
-    stack = stack_of(name)
-    with console.status("extending") as status:
-        extended = extend_stack(
-            stack, hours, datetime.now(UTC), lambda line: status.update(f"extending: {line}".replace("[", r"\["))
-        )
-    left_h = (utc(extended.expires, where="expires") - datetime.now(UTC)).total_seconds() / 3600
-    click.echo(
-        f"{len(extended.hosts)} hosts end at {extended.expires}, in {left_h:.1f} h: {', '.join(extended.hosts)}."
-    )
     return 0
