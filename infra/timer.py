@@ -1,7 +1,8 @@
 """The end of a testbed, seen to from outside: one schedule per host that terminates it when the testbed expires.
 
 The hosts also end themselves (infra/user_data.py); this holds when a host hangs, or was never reached. It ends nothing but hosts of
-this campaign. One schedule per host, because a call that names several instances ends none of them if one has gone already.
+this campaign, and clusters of its report, whose schedules are made with them (provisioning/aws/cluster_timer.py).
+One schedule per host, because a call that names several instances ends none of them if one has gone already.
 """
 
 from __future__ import annotations
@@ -33,7 +34,12 @@ class Timer(pulumi.ComponentResource):
             service="scheduler.amazonaws.com",
             only_for={"StringEquals": {"aws:SourceArn": group.arn}},
             statements=[
-                allow(["ec2:TerminateInstances"], f"arn:aws:ec2:{settings.region}:*:instance/*", of_this_campaign)
+                allow(["ec2:TerminateInstances"], f"arn:aws:ec2:{settings.region}:*:instance/*", of_this_campaign),
+                allow(
+                    ["elasticmapreduce:TerminateJobFlows"],
+                    f"arn:aws:elasticmapreduce:{settings.region}:*:cluster/*",
+                    of_this_campaign,
+                ),
             ],
             tags=settings.tags,
             opts=own,
@@ -54,4 +60,5 @@ class Timer(pulumi.ComponentResource):
                 ),
                 opts=own,
             )
-        self.register_outputs({"group": group.name})
+        self.description = {"group": group.name, "role": ending.arn}
+        self.register_outputs({"description": self.description})

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from provisioning.aws.cluster_timer import ClusterTimer, arm
 from provisioning.aws.emr_sizes import SparkSizes, load_nodes, sizes_on
 from provisioning.aws.emr_target import RELEASE, EmrTarget
 from provisioning.aws.spark_step import SparkStep
@@ -66,6 +67,7 @@ class Emr:
     """EMR in one region. Every failure of a call is a SameboxError."""
 
     def __init__(self, opened: boto3.session.Session, *, poll_every_s: float = POLL_EVERY_S) -> None:
+        self._opened = opened
         self._emr: EMRClient = opened.client("emr")
         self._poll_every_s = poll_every_s
 
@@ -82,10 +84,12 @@ class Emr:
         return None
 
     def start(self, target: EmrTarget, step: SparkStep, log_uri: str) -> Running:
-        """A cluster for this step alone, which ends when the step does."""
+        """A cluster for this step alone, which ends when the step does, and with the testbed if that never happens."""
         request = cluster_request(target, step, log_uri)
         with _explained("start an EMR cluster"):
             cluster = self._emr.run_job_flow(**request)["JobFlowId"]
+            if target.timer is not None:
+                self._arm(target.timer, cluster)
             for _ in range(_LISTED_AFTER_TRIES):  # a new cluster's steps may take a moment to be listed
                 for found in self._emr.list_steps(ClusterId=cluster)["Steps"]:
                     return Running(cluster, found["Id"], transient=True)
@@ -93,6 +97,14 @@ class Emr:
         raise SameboxError(
             f"{cluster} was started, but lists no step.", next_step="Type the same command again to find it."
         )
+
+    def _arm(self, timer: ClusterTimer, cluster: str) -> None:
+        """A cluster that nothing would end at last is ended at once."""
+        try:
+            arm(self._opened, timer, cluster)
+        except (ClientError, BotoCoreError):
+            self._emr.terminate_job_flows(JobFlowIds=[cluster])
+            raise
 
     def add(self, cluster: str, step: SparkStep) -> Running:
         """One more step on a cluster that is there, which it leaves as it is."""

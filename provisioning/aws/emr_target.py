@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from provisioning.aws.cluster_timer import ClusterTimer
 from provisioning.aws.emr_sizes import SparkSizes, sizes_on
 from provisioning.document import build
 from provisioning.errors import InvalidInput
@@ -21,7 +22,7 @@ _GRAVITON = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.")
 
 @dataclass(frozen=True)
 class EmrTarget:
-    """A place for the report: bucket, network, roles and size of the cluster that is started for it."""
+    """A place for the report: bucket, network, roles and size of the cluster that is started for it, and what ends it at last."""
 
     region: str
     bucket: str
@@ -35,6 +36,7 @@ class EmrTarget:
     instance_type: str
     instances: int
     tags: Mapping[str, str] = field(default_factory=dict)
+    timer: ClusterTimer | None = None
 
     @property
     def sizes(self) -> SparkSizes:
@@ -59,7 +61,7 @@ class _Cluster:
 
 def emr_target(outputs: Mapping[str, Any], *, where: str) -> EmrTarget:
     """From what `pulumi stack output --json` prints. Raises InvalidInput naming what is missing or can't run the report."""
-    missing = [name for name in ("region", "resultsBucket", "emr", "inventory") if not outputs.get(name)]
+    missing = [name for name in ("region", "resultsBucket", "emr", "timer", "inventory") if not outputs.get(name)]
     if missing:
         raise InvalidInput(
             f"{where}: lacks {', '.join(missing)}.",
@@ -88,13 +90,33 @@ def emr_target(outputs: Mapping[str, Any], *, where: str) -> EmrTarget:
         bucket=str(outputs["resultsBucket"]),
         **vars(cluster),
         tags=_tags(outputs),
+        timer=_timer(outputs, where=f"{where}: timer"),
     )
+
+
+@dataclass(frozen=True)
+class _Timer:
+    """The stack's output `timer`."""
+
+    group: str
+    role: str
+
+
+def _timer(outputs: Mapping[str, Any], *, where: str) -> ClusterTimer | None:
+    expires = _inventory(outputs).get("expires")
+    timer = build(_Timer, dict(outputs["timer"]), where=where)
+    return ClusterTimer(timer.group, timer.role, str(expires)) if expires else None
+
+
+def _inventory(outputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    exported = outputs["inventory"]
+    inventory: Mapping[str, Any] = json.loads(exported) if isinstance(exported, str) else exported
+    return inventory
 
 
 def _tags(outputs: Mapping[str, Any]) -> dict[str, str]:
     """The tags by which a sweep finds what belongs to the campaign."""
-    exported = outputs["inventory"]
-    inventory = json.loads(exported) if isinstance(exported, str) else exported
+    inventory = _inventory(outputs)
     known = {
         "campaign": inventory.get("testbed", {}).get("name"),
         "expires": inventory.get("expires"),

@@ -13,6 +13,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 from botocore.validate import ParamValidator
 from moto import mock_aws
@@ -51,6 +52,7 @@ OUTPUTS: dict[str, Any] = {
         "instance_type": "m5.xlarge",
         "instances": 3,
     },
+    "timer": {"group": "samebox-end-1234567", "role": "arn:aws:iam::123456789012:role/samebox-end-1234567"},
     "inventory": {
         "schema": 1,
         "testbed": {"kind": "aws", "name": "demo"},
@@ -310,6 +312,37 @@ def test_the_report_is_made_on_any_stack_of_ones_own(
     assert all(place.startswith("s3://new/") for place in (step.program, step.package, step.archive, step.arguments[2]))
     assert f"{folder}/manifest.json" in old.sizes("")
     assert not any(key.startswith("results/") for key in new.sizes(""))
+
+
+# --- its end ----------------------------------------------------------------------------------------------------------------
+def test_a_cluster_ends_with_the_testbed_at_the_latest(aws: boto3.session.Session) -> None:
+    """A schedule of the stack's own group terminates it when the hosts end, whoever is still looking."""
+    group = OUTPUTS["timer"]["group"]
+    aws.client("scheduler").create_schedule_group(Name=group)
+
+    started = Emr(aws).start(replace(target(), release=RELEASE), STEP, "s3://bbb/logs/")
+
+    schedule = aws.client("scheduler").get_schedule(GroupName=group, Name=f"end-{started.cluster}")
+    assert schedule["ScheduleExpression"] == "at(2026-11-21T20:00:00)"
+    assert json.loads(schedule["Target"]["Input"]) == {"JobFlowIds": [started.cluster]}
+    assert schedule["Target"]["Arn"] == "arn:aws:scheduler:::aws-sdk:emr:terminateJobFlows"
+    assert schedule["Target"]["RoleArn"] == OUTPUTS["timer"]["role"]
+    assert schedule["ActionAfterCompletion"] == "DELETE"
+
+
+def test_a_cluster_without_its_schedule_is_ended_at_once(
+    aws: boto3.session.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nothing would end it, should its step hang and nobody look."""
+
+    def refused(*_: object) -> None:
+        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "CreateSchedule")
+
+    monkeypatch.setattr("provisioning.aws.emr.arm", refused)
+    with pytest.raises(SameboxError, match=r"can't start an EMR cluster: .*CreateSchedule"):
+        Emr(aws).start(target(), STEP, "s3://bbb/logs/")
+    (cluster,) = aws.client("emr").list_clusters()["Clusters"]
+    assert cluster["Status"]["State"].startswith("TERMINAT")
 
 
 # --- packages -------------------------------------------------------------------------------------------------------------

@@ -226,12 +226,15 @@ def test_a_schedule_per_host_ends_it_from_outside(smoke: Recording) -> None:
         assert schedule.inputs["scheduleExpression"] == f"at({expires})"
         assert schedule.inputs["scheduleExpressionTimezone"] == "UTC"
         assert schedule.inputs["actionAfterCompletion"] == "DELETE"
-    (statement,) = policy_of(smoke, "samebox-end")
-    assert statement["Action"] == ["ec2:TerminateInstances"]
-    assert statement["Condition"]["StringEquals"] == {
-        "aws:ResourceTag/project": "samebox",
-        "aws:ResourceTag/campaign": "smoke",
-    }
+    statements = policy_of(smoke, "samebox-end")
+    # a report's cluster is started by a command, which makes its schedule in the same group
+    assert [each["Action"] for each in statements] == [
+        ["ec2:TerminateInstances"],
+        ["elasticmapreduce:TerminateJobFlows"],
+    ]
+    of_this_campaign = {"aws:ResourceTag/project": "samebox", "aws:ResourceTag/campaign": "smoke"}
+    assert [each["Condition"]["StringEquals"] for each in statements] == [of_this_campaign, of_this_campaign]
+    assert smoke.outputs["timer"] == {"group": "samebox-end-0a1b2c3", "role": "arn:aws:mock:::samebox-end"}
 
 
 def test_hosts_may_add_results_and_not_remove_them(smoke: Recording) -> None:

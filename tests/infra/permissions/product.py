@@ -67,6 +67,11 @@ CALLS: Mapping[str, Asks] = {
             {"iam:AWSServiceName": "elasticmapreduce.amazonaws.com"},
         ),
     ),
+    # and its end, seen to from outside
+    "scheduler.create_schedule": (
+        *_plain("scheduler:CreateSchedule", on=schedule_arn("samebox-end-1234567", "end-j-1234567")),
+        _pass("samebox-end-1234567", "scheduler"),
+    ),
     # results in the bucket; large ones in parts, which are taken back when the sending fails
     "s3.head_object": _plain("s3:GetObject", on=OBJECT),
     "s3.get_object": _plain("s3:GetObject", on=OBJECT),
