@@ -68,7 +68,7 @@ class Topic:
 
 
 # How long a topic may take to be complete: beside a fixed time, several times what a partition took on two busy cores.
-TOPIC_LIMIT_S, PARTITION_LIMIT_S = 60.0, 0.05
+TOPIC_LIMIT_S, PARTITION_LIMIT_S = 180.0, 0.05
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from provisioning.placement import place
 from provisioning.settings import Settings, joined
 
 CLUSTER_ID = "c2FtZWJveC1rYWZrYS0wMQ"  # any 16 bytes in base64; every trial's cluster starts from nothing
-FORMAT_TIMEOUT_S = 120.0
-START_LIMIT_S = 180.0  # generous: a death is noticed at once anyway
-TOOL_TIMEOUT_S = 120.0
+FORMAT_TIMEOUT_S = 300.0
+START_LIMIT_S = 600.0  # generous: brokers give way to others, and a death is noticed at once anyway
+TOOL_TIMEOUT_S = 300.0
 TOOLS_AT_ONCE = 2
 STOP_GRACE_S = 15.0
 

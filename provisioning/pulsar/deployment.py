@@ -24,9 +24,9 @@ from provisioning.pulsar.layout import Process
 from provisioning.pulsar.readback import ledger_settings, read_processes
 from provisioning.settings import Settings, joined
 
-QUORUM_LIMIT_S = 60.0
-INIT_TIMEOUT_S = 120.0
-START_LIMIT_S = 300.0  # generous: a death is noticed at once anyway
+QUORUM_LIMIT_S = 300.0
+INIT_TIMEOUT_S = 300.0
+START_LIMIT_S = 600.0  # generous: brokers give way to others, and a death is noticed at once anyway
 STOP_GRACE_S = 20.0
 
 
