@@ -124,7 +124,7 @@ def test_a_host_lost_outside_is_found(new_project: NewProject) -> None:
 def test_a_year_old_file_stands_up_and_outlives_its_image(new_project: NewProject) -> None:
     """Deprecated, the image is found and launched. Gone, it keeps no running host from living longer: only from being replaced."""
     project = new_project()
-    project.cloud.inject(Faults(days_ahead=365))
+    project.cloud.inject(Faults(images_age_days=365))
     ran = project.pulumi("preview")
     assert "ami-0d53cc9bd365ad65b has been deprecated since" in ran.output
     project.up()

@@ -99,9 +99,9 @@ def test_an_image_is_deprecated_90_days_after_it_was_made(cloud: Cloud, ec2: EC2
     by_name: list[FilterTypeDef] = [{"Name": "name", "Values": [IMAGE_NAME]}]
     (fresh,) = ec2.describe_images(Filters=by_name)["Images"]
     image = fresh["ImageId"]
-    cloud.inject(Faults(days_ahead=89))
+    cloud.inject(Faults(images_age_days=89))
     assert ec2.describe_images(Filters=by_name)["Images"]
-    cloud.inject(Faults(days_ahead=91))
+    cloud.inject(Faults(images_age_days=91))
     assert not ec2.describe_images(Filters=by_name)["Images"]
     (found,) = ec2.describe_images(Filters=by_name, IncludeDeprecated=True)["Images"]
     assert (found["ImageId"], found["DeprecationTime"][-1]) == (image, "Z")
@@ -122,7 +122,7 @@ def test_the_provider_looks_up_what_the_cloud_shows(cloud: Cloud, ec2: EC2Client
     image = fresh["ImageId"]
     by_id = {"owners": ["amazon", "self"], "filters": [{"name": "image-id", "values": [image]}]}
     assert look_up("getAmi", **by_id)["deprecationTime"].endswith("Z")
-    cloud.inject(Faults(days_ahead=91))
+    cloud.inject(Faults(images_age_days=91))
     with pytest.raises(LookupError, match="returned no results"):
         look_up("getAmi", **by_id)
     found = look_up("getAmi", **by_id, includeDeprecated=True)

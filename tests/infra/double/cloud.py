@@ -26,7 +26,7 @@ class Faults:
     """What the cloud refuses, delays or does badly from now on, by host name (the `host` tag of the instance).
 
     `disk_bytes_per_s` makes the disks of instances launched from now on that slow, really, where instances are hosts.
-    `days_ahead` puts the clock by which images are deprecated forward.
+    `images_age_days`: how long ago all images were made, whose deprecation is reckoned from that.
     """
 
     no_capacity: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Faults:
     launch_delay_s: Mapping[str, float] = field(default_factory=dict)
     termination_delay_s: float = 0.0
     disk_bytes_per_s: Mapping[str, int] = field(default_factory=dict)
-    days_ahead: float = 0.0
+    images_age_days: float = 0.0
 
 
 @dataclass(frozen=True)

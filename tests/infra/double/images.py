@@ -21,16 +21,17 @@ _moto_describe_images = EC2Response.describe_images
 
 
 def install(state_dir: Path) -> None:
-    """Puts this DescribeImages in the place of moto's. The cloud's clock is this machine's and what a test adds to it."""
+    """Puts this DescribeImages in the place of moto's. An image was made when the cloud was, or as long ago as a test says."""
 
     def describe_images(self: Any) -> ActionResult:
         found: Any = _moto_describe_images(self).result
-        now = datetime.now(UTC) + timedelta(days=injected(state_dir).days_ahead)
+        now, age = datetime.now(UTC), timedelta(days=injected(state_dir).images_age_days)
         named = self._get_param("ImageIds", [])
         every = self._get_bool_param("IncludeDeprecated", False)
         images = []
         for image in found["Images"]:
-            end = image.creation_date.replace(tzinfo=UTC) + LIFE if image.owner_alias == "amazon" else None
+            made = image.creation_date.replace(tzinfo=UTC) - age
+            end = made + LIFE if image.owner_alias == "amazon" else None
             image.deprecation_time = f"{end:%Y-%m-%dT%H:%M:%S.000Z}" if end else None
             if every or image.id in named or end is None or now < end:
                 images.append(image)
