@@ -191,8 +191,11 @@ def test_secrets_are_masked() -> None:
 
 
 def test_config_is_read_and_set_as_the_operator_would() -> None:
-    """Own keys without namespace, tables as tables, a secret never shown; a value that begins with a dash is no option."""
+    """Own keys without namespace, tables as tables, a secret never shown, a key that is only declared is none; a value that begins
+    with a dash is no option."""
     shown = {
+        "samebox:campaign": {"value": "", "secret": False},
+        "samebox:generations": {"value": "{}", "objectValue": {}, "secret": False},
         "aws:region": {"value": "eu-west-1", "secret": False},
         "samebox:brokers": {"value": '{"count":3}', "objectValue": {"count": 3}, "secret": False},
         "samebox:region": {"value": "us-west-2", "secret": False},
