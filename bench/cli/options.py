@@ -17,6 +17,7 @@ from bench.choice import Choice
 from bench.systems import SYSTEMS
 from provisioning.aws.stack import Follow, Stack, project_directory
 from provisioning.aws.testbed import AwsTestbed
+from provisioning.aws.update_record import UpdateRecord
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.inventory import Inventory, load_inventory
 from provisioning.local.testbed import LocalTestbed
@@ -149,9 +150,19 @@ def checked_own_hosts(inventory_file: Path, *, prepared: bool = True) -> Invento
     return inventory
 
 
+def stack_state(name: str) -> Path:
+    """The folder with what this checkout knows of a stack."""
+    return STACKS_STATE / name.replace("/", "--")
+
+
 def stack_of(name: str) -> Stack:
     """The stack of that name, up or not. Raises InvalidInput if nobody has described one."""
-    stack = Stack(name, project_directory(Path.cwd(), CHECKOUT), notice=lambda text: console.print(text, markup=False))
+    stack = Stack(
+        name,
+        project_directory(Path.cwd(), CHECKOUT),
+        notice=lambda text: console.print(text, markup=False),
+        record=UpdateRecord(stack_state(name) / "update"),
+    )
     stack.require_config()
     return stack
 
@@ -166,7 +177,7 @@ class Target:
     @property
     def state(self) -> Path:
         """The folder that is locked while a command works on it."""
-        return STACKS_STATE / self.stack_name.replace("/", "--") if self.stack_name else TESTBED_STATE
+        return stack_state(self.stack_name) if self.stack_name else TESTBED_STATE
 
     @property
     def vetting_file(self) -> Path:

@@ -60,6 +60,12 @@ class EventLog:
         self._finished: dict[Change, None] = {}
         self._errors: list[str] = []
         self._plain: list[str] = []
+        self._ended = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the engine has come to its end, well or not: it then sums up."""
+        return self._ended
 
     @property
     def planned(self) -> tuple[Change, ...]:
@@ -89,9 +95,11 @@ class EventLog:
         if "resourcePreEvent" in event:
             self._began(event["resourcePreEvent"]["metadata"])
         elif "resOutputsEvent" in event:
-            self._ended(event["resOutputsEvent"]["metadata"])
+            self._done(event["resOutputsEvent"]["metadata"])
         elif "diagnosticEvent" in event:
             self._diagnosed(event["diagnosticEvent"])
+        elif "summaryEvent" in event:
+            self._ended = True
 
     def _began(self, step: Mapping[str, Any]) -> None:
         operation = PLANNED.get(step["op"])
@@ -99,7 +107,7 @@ class EventLog:
             self._planned[_change(operation, step)] = None
             self._say(step, done=False)
 
-    def _ended(self, step: Mapping[str, Any]) -> None:
+    def _done(self, step: Mapping[str, Any]) -> None:
         operation = FINISHED.get(step["op"])
         if operation is not None and not _is_the_engines(step):
             self._finished[_change(operation, step)] = None

@@ -11,15 +11,18 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from provisioning.aws.failures import masked
+from provisioning.aws.followed_file import FollowedFile
+from provisioning.aws.update_record import ERRORS, OUTPUT, PROCESS, RECORD_VARIABLE
 from provisioning.errors import MissingRequirement
 
 # before it, a host's replacement could be triggered by changes of what it depends on
@@ -29,6 +32,8 @@ INSTALL = (
 )
 STDERR_LINES = 60
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# The process notes its own number before it becomes pulumi: whoever started it may be killed before it could. $0 is the note's file.
+NOTE_AND_RUN = 'echo "$$ $2" >"$0.part" && mv "$0.part" "$0" && exec "$@"'
 
 
 @dataclass(frozen=True)
@@ -43,10 +48,13 @@ class Ended:
 class PulumiCommand(Protocol):
     """Something that runs pulumi in the project's folder."""
 
-    def run(self, arguments: Sequence[str], on_line: Callable[[str], None], *, stdin: str = "") -> Ended:
+    def run(
+        self, arguments: Sequence[str], on_line: Callable[[str], None], *, stdin: str = "", record: Path | None = None
+    ) -> Ended:
         """Runs `pulumi ARGUMENTS` to its end; every line of its standard output goes to `on_line` (from another thread).
 
-        Ctrl-C is handed to pulumi once; it then finishes what it has begun, so that no machine is made that no stack knows.
+        Ctrl-C is handed to pulumi once; it then finishes what it has begun, so that no machine is made that no stack knows. So it does
+        when this process is killed; the folder `record` then has all that it prints, and its process (update_record.py).
         """
 
 
@@ -58,36 +66,47 @@ class InstalledPulumi:
         self._notice = notice
         self._program = ""
 
-    def run(self, arguments: Sequence[str], on_line: Callable[[str], None], *, stdin: str = "") -> Ended:
+    def run(
+        self, arguments: Sequence[str], on_line: Callable[[str], None], *, stdin: str = "", record: Path | None = None
+    ) -> Ended:
         if not self._program:
             self._program = find_pulumi()
-        environment = _environment()
-        said: list[str] = []
-        with _Interrupts(self._notice) as interrupts:
+        environment, command = _environment(), [self._program, *arguments]
+        if record is not None:
+            environment[RECORD_VARIABLE] = str(record)
+            command = ["/bin/sh", "-c", NOTE_AND_RUN, str(record / PROCESS), *command]
+        with ExitStack() as opened, _Interrupts(self._notice) as interrupts:
+            # Into files: a pipe would end with this process, and pulumi, which writes into it, with the pipe.
+            output, errors = (opened.enter_context(each) for each in _output_files(record))
             # A session of its own: Ctrl-C reaches this process only, which then tells pulumi, once. Twice would cut it short.
             process = subprocess.Popen(
-                [self._program, *arguments],
+                command,
                 cwd=self._directory,
                 env=environment,
                 stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
+                stdout=output,
+                stderr=errors,
                 start_new_session=True,
             )
-            assert process.stdin is not None and process.stdout is not None and process.stderr is not None
             interrupts.hand_to(process)
+            followed = FollowedFile(output, lambda line: on_line(masked(line, environment)))
+            assert process.stdin is not None
             with suppress(BrokenPipeError), process.stdin:
-                process.stdin.write(stdin)
-            output = _Reader(process.stdout, lambda line: on_line(masked(line, environment)))
-            errors = _Reader(process.stderr, said.append)
-            output.join()
-            errors.join()
+                process.stdin.write(stdin.encode())
             process.wait()
-        output.raise_what_went_wrong()
-        stderr = masked("\n".join(said[-STDERR_LINES:]), environment)
-        return Ended(process.returncode, stderr, interrupts.came)
+            followed.finish()
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").splitlines()
+        return Ended(process.returncode, masked("\n".join(said[-STDERR_LINES:]), environment), interrupts.came)
+
+
+def _output_files(record: Path | None) -> tuple[BinaryIO, BinaryIO]:
+    """Where standard output and standard error go: into the record, empty at first, or into files that nobody else sees."""
+    if record is None:
+        return tempfile.TemporaryFile(), tempfile.TemporaryFile()
+    shutil.rmtree(record, ignore_errors=True)
+    record.mkdir(mode=0o700, parents=True)
+    return (record / OUTPUT).open("w+b"), (record / ERRORS).open("w+b")
 
 
 class _Interrupts:
@@ -100,7 +119,7 @@ class _Interrupts:
         self.came = False
         self._handed = False
         self._notice = notice
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> _Interrupts:
@@ -115,7 +134,7 @@ class _Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def hand_to(self, process: subprocess.Popen[str]) -> None:
+    def hand_to(self, process: subprocess.Popen[bytes]) -> None:
         """From now on to this process; at once if one came while it was being started."""
         self._process = process
         if self.came:
@@ -127,44 +146,18 @@ class _Interrupts:
             self.came = True
             self._interrupt()
         pid = self._process.pid if self._process else "PID"
-        self._notice(
+        notice = (
             "Pulumi finishes what it has begun, then stops; what it makes now, the stack must know of. "
-            f"(To cut it short all the same: kill {pid}, then `pulumi cancel` and `samebox sweep`.)"
+            f"(To cut it short all the same: kill {pid}, then `pulumi cancel` and `samebox sweep --orphans`.)"
         )
+        with suppress(OSError):  # a terminal that has gone must not end the waiting
+            self._notice(notice)
 
     def _interrupt(self) -> None:
         if self._process is not None and not self._handed:
             self._handed = True
             with suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGINT)
-
-
-class _Reader(threading.Thread):
-    """Reads one pipe to its end, in a thread where Ctrl-C never arrives: no line is lost between two steps."""
-
-    def __init__(self, stream: IO[str], take: Callable[[str], None]) -> None:
-        super().__init__(name="pulumi-output", daemon=True)
-        self._stream = stream
-        self._take = take
-        self._error: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        with self._stream:
-            for line in self._stream:
-                self._take_one(line.rstrip("\n"))
-
-    def _take_one(self, line: str) -> None:
-        try:
-            if self._error is None:
-                self._take(line)
-        except BaseException as error:  # raised in the thread that waits; here the pipe must be emptied all the same
-            self._error = error
-
-    def raise_what_went_wrong(self) -> None:
-        """Raises what taking a line raised, if anything."""
-        if self._error is not None:
-            raise self._error
 
 
 def find_pulumi() -> str:
@@ -230,7 +223,10 @@ class ScriptedPulumi:
     asked: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
 
-    def run(self, arguments: Sequence[str], on_line: Callable[[str], None], *, stdin: str = "") -> Ended:
+    def run(
+        self, arguments: Sequence[str], on_line: Callable[[str], None], *, stdin: str = "", record: Path | None = None
+    ) -> Ended:
+        del record
         command = " ".join(arguments)
         self.asked.append(command)
         if stdin:

@@ -16,6 +16,7 @@ from provisioning.aws.events import Change, EventLog
 from provisioning.aws.failures import StackFailed, explain
 from provisioning.aws.pulumi_command import Ended, InstalledPulumi, PulumiCommand
 from provisioning.aws.shape import EMPTY, PROJECT_FILE, own_file
+from provisioning.aws.update_record import UpdateRecord, still_running, told
 from provisioning.document import build
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.inventory import INVENTORY_SCHEMA, Inventory
@@ -23,6 +24,8 @@ from provisioning.inventory import INVENTORY_SCHEMA, Inventory
 PROJECT = "samebox"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9._-]+){0,2}")
 Follow = Callable[[str], None]
+# what may be asked while an update runs: neither changes with it half-way
+READING = ("config", "stack output")
 
 
 class ChangeFailed(StackFailed):
@@ -42,7 +45,10 @@ class ChangeInterrupted(KeyboardInterrupt):
 
 
 class Stack:
-    """One stack of the project in `directory`. Every method may raise StackFailed and MissingRequirement."""
+    """One stack of the project in `directory`. Every method may raise StackFailed and MissingRequirement.
+
+    With `record`, an update outlives a command that is killed, and the next one that isn't mere reading is refused while it runs.
+    """
 
     def __init__(
         self,
@@ -51,12 +57,16 @@ class Stack:
         *,
         command: PulumiCommand | None = None,
         notice: Follow = lambda _: None,
+        record: UpdateRecord | None = None,
     ) -> None:
         if not NAME.fullmatch(name):
             raise InvalidInput(f"--stack {name}: not a stack's name.", next_step="`pulumi stack ls` names them.")
         self.name = name
         self._directory = directory
         self._command: PulumiCommand = command or InstalledPulumi(directory, notice)
+        self._notice = notice
+        self._record = record
+        self._told = False
 
     @property
     def config_file(self) -> Path:
@@ -141,7 +151,9 @@ class Stack:
 
     def _change(self, command: str, options: Sequence[str], on_line: Follow) -> tuple[Change, ...]:
         log = EventLog(on_line)
-        ended = self._run(command, options, log.take)
+        ended = self._run(command, options, log.take, record=self._record.folder if self._record else None)
+        if self._record is not None:
+            self._record.remove()
         if ended.interrupted:
             raise ChangeInterrupted(log.finished)
         if ended.exit_status != 0:
@@ -167,10 +179,34 @@ class Stack:
         return "\n".join(lines)
 
     def _run(
-        self, command: str, options: Sequence[str], on_line: Follow, *, named: bool = True, stdin: str = ""
+        self,
+        command: str,
+        options: Sequence[str],
+        on_line: Follow,
+        *,
+        named: bool = True,
+        stdin: str = "",
+        record: Path | None = None,
     ) -> Ended:
+        if self._record is not None:
+            self._look_for_update(self._record, reading=command in READING)
         stack = ["--stack", self.name] if named else []
-        return self._command.run([*command.split(), "--non-interactive", *stack, *options], on_line, stdin=stdin)
+        arguments = [*command.split(), "--non-interactive", *stack, *options]
+        return self._command.run(arguments, on_line, stdin=stdin, record=record)
+
+    def _look_for_update(self, record: UpdateRecord, *, reading: bool) -> None:
+        """Tells of an update whose command was killed, once; raises StackFailed if it still runs and more than reading is wanted."""
+        update = record.read()
+        if update is None:
+            return
+        if update.running and not reading:
+            raise still_running(update, self.name)
+        if not self._told:
+            self._told = True
+            for line in told(update, self.name):
+                self._notice(line)
+        if not update.running:
+            record.remove()
 
     def _require_success(self, command: str, ended: Ended, evidence: Sequence[str]) -> None:
         if ended.interrupted:
