@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +17,16 @@ from rich.table import Table
 from bench.checkout import CHECKOUT
 from bench.cli.options import console, json_option, stack_of, table_console
 from provisioning.aws.shape import read_stack_config, stack_file, stacks
-from provisioning.aws.stack import project_directory
-from provisioning.errors import InvalidInput
+from provisioning.aws.stack import Stack, project_directory
+from provisioning.errors import InvalidInput, SameboxError
 
 if TYPE_CHECKING:
-    from provisioning.aws.sweep import Found
+    from provisioning.aws.found import Found
+    from provisioning.aws.leftovers import Leftover
+    from provisioning.aws.sweep import Sweep
 
 LEFT = 1
+HEADINGS = ("kind", "id", "campaign", "region", "state")
 PIPE_COLUMNS = 240
 
 
@@ -33,36 +39,155 @@ PIPE_COLUMNS = 240
     metavar="REGION",
     help="Where to look; repeatable. Without it: the regions of the stacks here, and AWS_REGION.",
 )
-@click.option("--against-state", "stack_name", metavar="STACK", help="Say of each whether this stack's state knows it.")
-@click.option("--delete", is_flag=True, help="Take away what is left, after asking.")
+@click.option(
+    "--stack",
+    "stack_name",
+    metavar="NAME",
+    help="Only the campaign and the region of this stack, and of each thing whether a stack's state knows it.",
+)
+@click.option(
+    "--orphans", is_flag=True, help="With --stack: only what no stack's state knows and nothing that one knows uses."
+)
+@click.option("--delete", is_flag=True, help="Take away what is listed and not kept, and empty buckets, after asking.")
 @click.option("--yes", is_flag=True, help="With --delete: don't ask.")
 @json_option
 def sweep(
-    campaign: str | None, regions: tuple[str, ...], stack_name: str | None, delete: bool, yes: bool, as_json: bool
+    campaign: str | None,
+    regions: tuple[str, ...],
+    stack_name: str | None,
+    orphans: bool,
+    delete: bool,
+    yes: bool,
+    as_json: bool,
 ) -> int:
     """List everything of samebox that AWS still has, by tag, without any state. Exits 1 while something is left."""
-    # boto3 takes a third of a second to import, which no other command should wait for
-    from provisioning.aws.sweep import Sweep
-
     if yes and not delete:
         raise InvalidInput("--yes goes with --delete; without it nothing is deleted.")
-    known = stack_of(stack_name).resource_ids() if stack_name else None
-    looked = Sweep(regions or _regions(), campaign)
+    if stack_name and (campaign or regions):
+        raise InvalidInput("--stack says campaign and region itself.", next_step="Leave out --campaign and --region.")
+    if orphans and not stack_name:
+        raise InvalidInput("--orphans: whose state is to be asked?", next_step="Add --stack NAME.")
+    looking = Looking(regions or (() if stack_name else _regions()), campaign, stack_name, orphans)
     with console.status("looking"):
-        found = looked.find()
-    if delete and found.left:
+        found = looking.find()
+    removable = (*found.left, *found.empty)
+    if delete and removable:
         if not as_json:
-            _print_found(found, known, campaign)
+            looking.show(found)
+        looking.require_told_apart(found)
         if not yes and not _agreed(found):
             click.echo("Nothing was deleted.", err=True)
-            return LEFT
+            return LEFT if found.left else 0
         with console.status("deleting") as status:
-            found = looked.remove_all(found.left, lambda line: status.update(f"deleting: {line}".replace("[", r"\[")))
+            found = looking.remove(removable, lambda line: status.update(f"deleting: {line}".replace("[", r"\[")))
     if as_json:
-        click.echo(json.dumps(found.to_json(known), indent=1))
+        click.echo(json.dumps(found.to_json(looking.known), indent=1))
     else:
-        _print_found(found, known, campaign)
+        looking.show(found)
     return 0 if found.clean else LEFT
+
+
+@dataclass
+class Looking:
+    """One sweep as it was asked for. `known` maps what is in a stack's state to that stack, once something was found."""
+
+    regions: tuple[str, ...]
+    campaign: str | None
+    stack_name: str | None
+    orphans: bool
+    known: Mapping[str, str] | None = None
+
+    @cached_property
+    def stack(self) -> Stack | None:
+        """The stack whose things are looked for."""
+        return stack_of(self.stack_name) if self.stack_name else None
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """What asks AWS."""
+        # boto3 takes a third of a second to import, which no other command should wait for
+        from provisioning.aws.sweep import Sweep, sweep_of
+
+        return sweep_of(self.stack) if self.stack else Sweep(self.regions, self.campaign)
+
+    def find(self) -> Found:
+        """What AWS has, and then what the state knows: whatever an update had made when AWS was asked is in it."""
+        from provisioning.aws.state import ids, known_ids
+
+        found = self.sweep.find()
+        if self.stack and self.orphans:
+            self.known = known_ids(self.stack, str(self.sweep.campaign))
+        elif self.stack:
+            self.known = dict.fromkeys(ids(self.stack.resources()), self.stack.name)
+        return self._judged(found)
+
+    def remove(self, removable: Sequence[Leftover], on_line: Callable[[str], None]) -> Found:
+        """Takes these away; what there is then."""
+        return self._judged(self.sweep.remove_all(removable, on_line))
+
+    def _judged(self, found: Found) -> Found:
+        from provisioning.aws.orphans import only_orphans
+
+        return only_orphans(found, self.known or {}) if self.orphans else found
+
+    def require_told_apart(self, found: Found) -> None:
+        """Raises SameboxError if what couldn't be listed might have told that something is no orphan."""
+        if self.orphans and found.refused:
+            raise SameboxError(
+                "nothing was deleted: what is an orphan can't be told while AWS refuses to list things.\n"
+                + "\n".join(f"  {refusal}" for refusal in found.refused),
+                next_step="Get the permissions that docs/aws.md names, then again.",
+            )
+
+    def show(self, found: Found) -> None:
+        """A table of what was found, and the sum of it in words."""
+        stack = self.stack is not None and not self.orphans  # of an orphan, no state knows
+        if found.leftovers:
+            table = Table(*HEADINGS, *(["stack"] if stack else []), "", box=None, header_style="bold")
+            for each in found.leftovers:
+                knows = ["knows it" if each.id in (self.known or {}) else "doesn't know it"] if stack else []
+                table.add_row(each.kind, each.id, each.campaign, each.region, each.state, *knows, _remark(each))
+            # ids must come out whole in a pipe, too
+            table_console(PIPE_COLUMNS).print(table)
+        for refusal in found.refused:
+            console.print(f"not known: {refusal}", markup=False, soft_wrap=True)
+        click.echo(
+            _sum(found, f" of campaign {self.sweep.campaign}" if self.sweep.campaign else "", orphans=self.orphans)
+        )
+        for line in _left_alone(found):
+            click.echo(line)
+
+
+def _remark(leftover: Leftover) -> str:
+    if leftover.empty:
+        return "kept, empty"
+    return "kept" if leftover.kept else leftover.detail
+
+
+def _sum(found: Found, whose: str, *, orphans: bool) -> str:
+    """How much is left, and of what isn't counted, in one line."""
+    where = ", ".join(found.regions)
+    kept, missing = len(found.leftovers) - len(found.left), len(found.refused)
+    what = "No orphan" if orphans else "Nothing"
+    said = [f"{what}{whose} is left in {where}."]
+    if not found.clean:
+        said = [f"{len(found.left)}{' orphans' if orphans else ''}{whose} left in {where}."]
+    if kept:
+        said.append(f"{kept} kept on purpose.")
+    if found.empty:
+        said.append(f"Of these, {len(found.empty)} hold nothing: --delete takes them away.")
+    if missing:
+        said.append(f"{missing} answers are missing.")
+    return " ".join(said)
+
+
+def _left_alone(found: Found) -> Iterator[str]:
+    """What isn't an orphan: the known summed up, the others one by one, with the reason."""
+    known = Counter(each.reason for each in found.left_alone if each.known)
+    yield from (f"Left alone: {count} things {reason}." for reason, count in known.items())
+    for each in found.left_alone:
+        if not each.known:
+            yield f"Left alone: {each.leftover.kind} {each.leftover.id}: {each.reason}."
 
 
 def _regions() -> tuple[str, ...]:
@@ -81,32 +206,9 @@ def _regions() -> tuple[str, ...]:
 
 def _agreed(found: Found) -> bool:
     """Whether the operator says yes. Raises Abort if nobody answers."""
+    buckets = f" and {len(found.empty)} empty buckets" if found.empty else ""
     try:
-        return click.confirm(f"Delete these {len(found.left)}? Nothing brings them back", err=True)
+        return click.confirm(f"Delete these {len(found.left)}{buckets}? Nothing brings them back", err=True)
     except click.Abort:
         console.print("Nothing was deleted. Where nobody can answer: --delete --yes")
         raise
-
-
-def _print_found(found: Found, known: Collection[str] | None, campaign: str | None) -> None:
-    where = ", ".join(found.regions)
-    whose = f" of campaign {campaign}" if campaign else ""
-    if found.leftovers:
-        headings = ["kind", "id", "campaign", "region", "state", *(["stack"] if known is not None else []), ""]
-        table = Table(*headings, box=None, header_style="bold")
-        for each in found.leftovers:
-            cells = [each.kind, each.id, each.campaign, each.region, each.state]
-            if known is not None:
-                cells.append("knows it" if each.id in known else "doesn't know it")
-            table.add_row(*cells, "kept" if each.kept else each.detail)
-        # ids must come out whole in a pipe, too
-        table_console(PIPE_COLUMNS).print(table)
-    for refusal in found.refused:
-        console.print(f"not known: {refusal}", markup=False, soft_wrap=True)
-    kept = len(found.leftovers) - len(found.left)
-    buckets = f" {kept} kept on purpose." if kept else ""
-    if found.clean:
-        click.echo(f"Nothing{whose} is left in {where}.{buckets}")
-    else:
-        unknown = f" {len(found.refused)} answers are missing." if found.refused else ""
-        click.echo(f"{len(found.left)}{whose} left in {where}.{buckets}{unknown}")

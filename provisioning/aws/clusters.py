@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from provisioning.aws.leftovers import Region, Scope, live_clusters
+from provisioning.aws.leftovers import Scope, live_clusters
+from provisioning.aws.region import Region
 from provisioning.aws.session import session
 from provisioning.aws.stack import Follow, Stack
 from provisioning.errors import SameboxError

@@ -27,6 +27,7 @@ Kind = Literal[
     "login",
     "passphrase",
     "plugin",
+    "in use",
     "other",
 ]
 
@@ -53,8 +54,9 @@ RULES: tuple[Rule, ...] = (
         "lock",
         r"currently locked by \d+ lock|Another update is currently in progress|\[409\] Conflict: .*in progress",
         "stack {stack} is locked: another pulumi works on it, or one was killed before it could unlock.",
-        "Wait for the other one. If the process named above is gone: `pulumi cancel {stack}`, then the same command again, "
-        "then `samebox sweep` (a killed pulumi may leave a machine that no stack knows).",
+        "Wait for the other one. If the process named above is gone: `pulumi cancel {stack}`, then "
+        "`samebox sweep --stack {stack} --orphans` (a killed pulumi may leave a machine that no stack knows), then the same command "
+        "again.",
     ),
     _rule(
         "no stack",
@@ -137,6 +139,12 @@ RULES: tuple[Rule, ...] = (
         "these credentials are valid but may not do this.",
         "Give them the policy infra/operator-policy.json (docs/aws.md, Permissions; the action is named above), then type the same "
         "command again.",
+    ),
+    _rule(
+        "in use",
+        r"InvalidPlacementGroup\.InUse|DependencyViolation",
+        "something that stack {stack} doesn't know of uses what was to be deleted.",
+        "`samebox sweep --stack {stack} --orphans` names it, and with --delete ends it; then the same command again.",
     ),
 )
 

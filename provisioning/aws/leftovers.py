@@ -6,27 +6,34 @@ deletions but knows services that nobody thought of: what it has beyond the know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
-import boto3
-import jmespath  # type: ignore[import-untyped]  # ships no types
 from botocore.exceptions import BotoCoreError, ClientError
+
+from provisioning.aws.region import Region
 
 PROJECT = "samebox"
 GLOBAL = "global"
 ENDING_STATES = frozenset({"shutting-down", "deleting", "terminating"})
 GONE_STATES = frozenset({"terminated", "deleted"})
 LIVE_CLUSTERS = ("STARTING", "BOOTSTRAPPING", "RUNNING", "WAITING", "TERMINATING")
+# in these it has a step to run, or is about to
+WORKING_CLUSTERS = ("STARTING", "BOOTSTRAPPING", "RUNNING")
+MACHINES_CLUSTER = "aws:elasticmapreduce:job-flow-id"  # the tag by which EMR marks its machines
+CLUSTER = "EMR cluster"
 BUCKET = "S3 bucket"
 OTHER = "other"
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """One thing that is still there. `id` is what its service calls it; a `kept` one is meant to stay and doesn't count."""
+    """One thing that is still there. `id` is what its service calls it; a `kept` one is meant to stay and doesn't count.
+
+    `holder` is the id of what it is there for and ends with: the instance that has a volume, the EMR cluster of a machine, the
+    subnet in which a cluster runs a step. `empty` is a bucket without an object: it serves nobody.
+    """
 
     kind: str
     id: str
@@ -35,6 +42,8 @@ class Leftover:
     detail: str = ""
     state: str = ""
     kept: bool = False
+    holder: str = ""
+    empty: bool = False
 
     @property
     def ending(self) -> bool:
@@ -58,47 +67,25 @@ class Scope:
         return self.tags.items() <= tags.items()
 
 
-@dataclass(frozen=True)
-class Region:
-    """One region's session. Clients are made once."""
-
-    session: boto3.session.Session
-    name: str
-
-    @cached_property
-    def _clients(self) -> dict[str, Any]:
-        return {}
-
-    def client(self, service: str) -> Any:
-        """A service's client; untyped, because the kinds below are asked by name."""
-        if service not in self._clients:
-            self._clients[service] = self.session.client(service)  # type: ignore[call-overload]
-        return self._clients[service]
-
-    def items(self, service: str, operation: str, expression: str, **arguments: Any) -> Iterator[Any]:
-        """What a JMESPath `expression` finds in all pages of an operation."""
-        client = self.client(service)
-        if client.can_paginate(operation):
-            pages: Iterable[Any] = client.get_paginator(operation).paginate(**arguments)
-        else:
-            pages = [getattr(client, operation)(**arguments)]
-        compiled = jmespath.compile(expression)
-        for page in pages:
-            yield from compiled.search(page) or ()
-
-
-# kind -> operation, and where its answer holds id, tags, state and a word for people
+# kind -> operation, and where its answer holds id, tags, state, holder and a word for people
 EC2_KINDS: dict[str, tuple[str, str]] = {
     "instance": (
         "describe_instances",
         "Reservations[].Instances[].{id: InstanceId, tags: Tags, state: State.Name, detail: InstanceType}",
     ),
-    "volume": ("describe_volumes", "Volumes[].{id: VolumeId, tags: Tags, state: State, detail: VolumeType}"),
+    "volume": (
+        "describe_volumes",
+        "Volumes[].{id: VolumeId, tags: Tags, state: State, detail: VolumeType, holder: Attachments[0].InstanceId}",
+    ),
     "network interface": (
         "describe_network_interfaces",
-        "NetworkInterfaces[].{id: NetworkInterfaceId, tags: TagSet, state: Status, detail: Description}",
+        "NetworkInterfaces[].{id: NetworkInterfaceId, tags: TagSet, state: Status, detail: Description, "
+        "holder: Attachment.InstanceId}",
     ),
-    "elastic address": ("describe_addresses", "Addresses[].{id: AllocationId, tags: Tags, detail: PublicIp}"),
+    "elastic address": (
+        "describe_addresses",
+        "Addresses[].{id: AllocationId, tags: Tags, detail: PublicIp, holder: InstanceId}",
+    ),
     "VPC endpoint": (
         "describe_vpc_endpoints",
         "VpcEndpoints[].{id: VpcEndpointId, tags: Tags, state: State, detail: ServiceName}",
@@ -180,7 +167,8 @@ def _ec2(region: Region, kind: str, scope: Scope) -> Iterator[Leftover]:
         if state not in GONE_STATES:
             tags = _tags(item["tags"])
             detail = " ".join(filter(None, (tags.get("Name"), item.get("detail"))))
-            yield Leftover(kind, item["id"], region.name, tags.get("campaign", ""), detail, state)
+            holder = item.get("holder") or tags.get(MACHINES_CLUSTER, "")
+            yield Leftover(kind, item["id"], region.name, tags.get("campaign", ""), detail, state, holder=holder)
 
 
 def live_clusters(region: Region, scope: Scope) -> Iterator[Leftover]:
@@ -190,8 +178,12 @@ def live_clusters(region: Region, scope: Scope) -> Iterator[Leftover]:
         cluster = region.client("emr").describe_cluster(ClusterId=cluster_id)["Cluster"]
         tags = _tags(cluster.get("Tags"))
         if scope.covers(tags):
-            state = cluster["Status"]["State"].lower()
-            yield Leftover("EMR cluster", cluster_id, region.name, tags.get("campaign", ""), cluster["Name"], state)
+            state = cluster["Status"]["State"]
+            subnet = (
+                cluster.get("Ec2InstanceAttributes", {}).get("Ec2SubnetId", "") if state in WORKING_CLUSTERS else ""
+            )
+            campaign = tags.get("campaign", "")
+            yield Leftover(CLUSTER, cluster_id, region.name, campaign, cluster["Name"], state.lower(), holder=subnet)
 
 
 def _schedule_groups(region: Region, scope: Scope) -> Iterator[Leftover]:
@@ -227,7 +219,16 @@ def _buckets(region: Region, scope: Scope) -> Iterator[Leftover]:
                 raise
             continue
         if scope.covers(tags):
-            yield Leftover(BUCKET, name, GLOBAL, tags.get("campaign", ""), kept=True)
+            yield Leftover(BUCKET, name, GLOBAL, tags.get("campaign", ""), kept=True, empty=_is_empty(region, name))
+
+
+def _is_empty(region: Region, bucket: str) -> bool:
+    """Whether it is known to hold nothing: where nobody may look, there may be results."""
+    try:
+        listed = region.client("s3").list_objects_v2(Bucket=bucket, MaxKeys=1)
+    except ClientError:
+        return False
+    return bool(listed["KeyCount"] == 0)
 
 
 def _others(region: Region, scope: Scope) -> Iterator[Leftover]:

@@ -7,10 +7,11 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from provisioning.aws.leftovers import Leftover, Region
+from provisioning.aws.leftovers import BUCKET, CLUSTER, Leftover
+from provisioning.aws.region import Region
 
 # Hosts and clusters first: while one lives, nothing that it uses is touched, least of all the schedule that would end it.
-COMPUTE = ("EMR cluster", "instance")
+COMPUTE = (CLUSTER, "instance")
 # what hangs on something comes before it
 ORDER = (
     *COMPUTE,
@@ -29,6 +30,7 @@ ORDER = (
     "instance profile",
     "IAM role",
     "IAM policy",
+    BUCKET,
 )
 
 
@@ -117,7 +119,7 @@ def _ec2(operation: str, parameter: str, *, many: bool = False) -> Callable[[Reg
 
 
 REMOVERS: Mapping[str, Callable[[Region, str], None]] = {
-    "EMR cluster": lambda region, cluster: region.client("emr").terminate_job_flows(JobFlowIds=[cluster]),
+    CLUSTER: lambda region, cluster: region.client("emr").terminate_job_flows(JobFlowIds=[cluster]),
     "instance": _ec2("terminate_instances", "InstanceIds", many=True),
     "volume": _ec2("delete_volume", "VolumeId"),
     "network interface": _ec2("delete_network_interface", "NetworkInterfaceId"),
@@ -134,4 +136,6 @@ REMOVERS: Mapping[str, Callable[[Region, str], None]] = {
     "instance profile": _instance_profile,
     "IAM role": _role,
     "IAM policy": _policy,
+    # refused by S3 if an object has come in meanwhile: none is ever deleted
+    BUCKET: lambda region, name: region.client("s3").delete_bucket(Bucket=name),
 }

@@ -71,7 +71,7 @@ class Stack:
     @property
     def config_file(self) -> Path:
         """The stack's own config, which git ignores."""
-        return self._directory / f"Pulumi.{self.name.rsplit('/', 1)[-1]}.yaml"
+        return self._directory / f"Pulumi.{_bare(self.name)}.yaml"
 
     def require_config(self) -> None:
         """Raises InvalidInput saying how to make the stack's config file, if there is none."""
@@ -79,10 +79,16 @@ class Stack:
 
     def resource_count(self) -> int | None:
         """How many resources the stack holds now; None if the backend doesn't know the stack."""
-        for entry in self._json("stack ls", ["--json"], named=False):
-            if str(entry["name"]).rsplit("/", 1)[-1] == self.name.rsplit("/", 1)[-1]:
-                return int(entry.get("resourceCount") or 0)
-        return None
+        return self.resource_counts().get(_bare(self.name))
+
+    def resource_counts(self) -> dict[str, int]:
+        """How many resources each of the project's stacks in this backend holds, by name."""
+        listed = self._json("stack ls", ["--json"], named=False)
+        return {_bare(str(entry["name"])): int(entry.get("resourceCount") or 0) for entry in listed}
+
+    def sibling(self, name: str) -> Stack:
+        """Another stack of the project."""
+        return Stack(name, self._directory, command=self._command)
 
     def init(self) -> None:
         """Makes the stack known to the backend, empty. It doesn't become the selected one."""
@@ -128,11 +134,14 @@ class Stack:
             raise InvalidInput(f"{where}: schema is {document.get('schema')!r}, this samebox reads {INVENTORY_SCHEMA}.")
         return build(Inventory, document, where=where)
 
-    def resource_ids(self) -> frozenset[str]:
-        """What the state calls everything that the stack has made: ids in the cloud. Empty if nothing is up."""
+    def resources(self) -> list[Mapping[str, Any]]:
+        """The state's entries, as `pulumi stack export` has them; none if nothing is up."""
         exported = self._json("stack export", [])
-        resources = (exported.get("deployment") or {}).get("resources") or []
-        return frozenset(str(resource["id"]) for resource in resources if resource.get("id"))
+        return list((exported.get("deployment") or {}).get("resources") or ())
+
+    def refresh(self, urn: str) -> None:
+        """Looks anew at one resource and notes in the state how it is. As every update, it needs the stack's lock."""
+        self._follow("refresh", ["--yes", "--skip-preview", "--json", "--target", urn], lambda _: None)
 
     def preview(self, on_line: Follow, *, refresh: bool = False) -> tuple[Change, ...]:
         """What `up` would change. Changes nothing."""
@@ -219,6 +228,11 @@ class Stack:
         if not any(said):
             said = [f"exit {ended.exit_status}"]
         return explain(f"pulumi {command} of stack {self.name}", self.name, said)
+
+
+def _bare(name: str) -> str:
+    """A stack's name without organisation and project."""
+    return name.rsplit("/", 1)[-1]
 
 
 def _refresh(refresh: bool) -> list[str]:

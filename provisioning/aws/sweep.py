@@ -6,21 +6,25 @@ It needs no state: a run that was killed leaves things that no stack knows, and 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from provisioning.aws.leftovers import GLOBAL, Leftover, Region, Scope, list_leftovers
+from provisioning.aws.found import Found
+from provisioning.aws.leftovers import GLOBAL, Leftover, Scope, list_leftovers
+from provisioning.aws.region import Region
 from provisioning.aws.removal import COMPUTE, ORDER, NotOurs, remove
 from provisioning.aws.session import session
-from provisioning.errors import SameboxError
+from provisioning.aws.stack import Stack
+from provisioning.errors import InvalidInput, SameboxError
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 # what hung on a host is free some time after it has ended; a terminating EMR cluster takes minutes
 PATIENCE_S = 300.0
 LONGEST_S = 1800.0
+# how long a sweep waits that takes nothing away: instances end within two minutes or so, an EMR cluster before its machines
+LONGEST_ENDING_S = 900.0
 # refusals that waiting doesn't change
 FINAL = (
     "AccessDenied",
@@ -34,37 +38,16 @@ Clock = Callable[[], float]
 Sleep = Callable[[float], None]
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a sweep found in `regions`. `refused` is what AWS wouldn't list: nothing is known of that."""
-
-    regions: tuple[str, ...]
-    leftovers: tuple[Leftover, ...]
-    refused: tuple[str, ...]
-
-    @property
-    def left(self) -> tuple[Leftover, ...]:
-        """What shouldn't be there; what is kept on purpose doesn't count."""
-        return tuple(leftover for leftover in self.leftovers if not leftover.kept)
-
-    @property
-    def clean(self) -> bool:
-        """Whether it is known that nothing is left."""
-        return not self.left and not self.refused
-
-    def to_json(self, known: Collection[str] | None = None) -> dict[str, Any]:
-        """For machines. With `known`, the ids in a stack's state, each thing says whether it is among them."""
-
-        def document(leftover: Leftover) -> dict[str, Any]:
-            return asdict(leftover) | ({} if known is None else {"in_state": leftover.id in known})
-
-        return {
-            "clean": self.clean,
-            "regions": list(self.regions),
-            "left": [document(each) for each in self.left],
-            "kept": [document(each) for each in self.leftovers if each.kept],
-            "refused": list(self.refused),
-        }
+def sweep_of(stack: Stack) -> Sweep:
+    """The sweep of a stack's region for its campaign. Raises InvalidInput if its config lacks one of them."""
+    config = stack.config()
+    for key in ("region", "campaign"):
+        if not isinstance(config.get(key), str):
+            raise InvalidInput(
+                f"{stack.config_file.name}: key 'samebox:{key}' is missing.",
+                next_step=f"pulumi config set samebox:{key} VALUE --stack {stack.name}",
+            )
+    return Sweep([config["region"]], config["campaign"])
 
 
 @dataclass(frozen=True)
@@ -76,14 +59,14 @@ class _Attempt:
 
 
 class NotRemoved(SameboxError):
-    """Something could not be taken away; `found` is what is still there."""
+    """Something could not be taken away, and why: a reason for each; `found` is all that is still there."""
 
     def __init__(self, found: Found, reasons: Sequence[str]) -> None:
-        lines = [f"{len(found.left)} things are still there:", *(f"  {reason}" for reason in reasons)]
+        lines = [f"{len(reasons)} things are still there:", *(f"  {reason}" for reason in reasons)]
         super().__init__(
             "\n".join([*lines, *(f"  not listed: {refusal}" for refusal in found.refused)]),
             next_step="Mend what the reasons say (permissions, termination protection, things of yours that use them), "
-            "then `samebox sweep --delete` again.",
+            "then the same command again.",
         )
         self.found = found
 
@@ -94,11 +77,31 @@ class Sweep:
     def __init__(self, regions: Sequence[str], campaign: str | None = None) -> None:
         self._regions = tuple(Region(session(name), name) for name in regions)
         self._scope = Scope(campaign)
+        self.campaign = campaign
 
     def find(self) -> Found:
         """Everything in scope that AWS has now."""
         leftovers, refused = list_leftovers(self._regions, self._scope)
         return Found(tuple(region.name for region in self._regions), leftovers, refused)
+
+    def await_ending(
+        self,
+        on_line: Callable[[str], None],
+        *,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = time.sleep,
+    ) -> Found:
+        """What there is once nothing is on its way out any more, or after LONGEST_ENDING_S: instances take minutes to end."""
+        began_s, pause_s = clock(), FIRST_PAUSE_S
+        while True:
+            found = self.find()
+            ending = [leftover for leftover in found.left if found.is_ending(leftover)]
+            if not ending or clock() - began_s > LONGEST_ENDING_S:
+                return found
+            named = ", ".join(f"{leftover.kind} {leftover.id}" for leftover in ending)
+            on_line(f"waiting for what is ending, {clock() - began_s:.0f} s: {named}")
+            sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     def remove_all(
         self,
@@ -118,28 +121,28 @@ class Sweep:
         before: frozenset[Leftover] = frozenset()
         while True:
             found = self.find()
-            left = [each for each in found.left if (each.kind, each.id) in wanted]
+            left = [each for each in (*found.left, *found.empty) if (each.kind, each.id) in wanted]
             if not left:
                 return found
             moved_s = moved_s if frozenset(left) == before else clock()
             before = frozenset(left)
-            attempts = self._attempt(left, on_line)
-            patience_s = LONGEST_S if any(leftover.ending for leftover in left) else PATIENCE_S
+            attempts = self._attempt(found, left, on_line)
+            patience_s = LONGEST_S if any(found.is_ending(leftover) for leftover in left) else PATIENCE_S
             hopeless = not any(attempt.may_pass for attempt in attempts)
             if hopeless or clock() - moved_s > patience_s or clock() - began_s > LONGEST_S:
                 raise NotRemoved(found, [attempt.sentence for attempt in attempts])
             sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
-    def _attempt(self, left: Sequence[Leftover], on_line: Callable[[str], None]) -> list[_Attempt]:
+    def _attempt(self, found: Found, left: Sequence[Leftover], on_line: Callable[[str], None]) -> list[_Attempt]:
         """One attempt at each, in dependency order; what is to be said if it was the last."""
         attempts = []
         compute = [leftover for leftover in left if leftover.kind in COMPUTE]
         for leftover in sorted(left, key=_place):
             what = f"{leftover.kind} {leftover.id}"
             on_line(what)
-            if leftover.ending:
-                attempts.append(_Attempt(f"{what}: still {leftover.state}", True))
+            if found.is_ending(leftover):
+                attempts.append(_Attempt(f"{what}: still {leftover.state or 'there'}", True))
             elif compute and leftover.kind not in COMPUTE:
                 attempts.append(_Attempt(f"{what}: waits for {compute[0].kind} {compute[0].id}", False))
             else:

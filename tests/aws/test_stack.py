@@ -122,6 +122,11 @@ def test_an_interrupted_up_knows_what_was_done() -> None:
         ("error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions", "login"),
         ("error: get stack secrets manager: passphrase must be set with PULUMI_CONFIG_PASSPHRASE or ...", "passphrase"),
         ("error: constructing secrets manager of type passphrase: incorrect passphrase", "passphrase"),
+        (
+            "api error InvalidPlacementGroup.InUse: The placement group samebox-1 is in use and may not be deleted.",
+            "in use",
+        ),
+        ("api error DependencyViolation: resource sg-1 has a dependent object", "in use"),
         ("error: no resource plugin 'pulumi-resource-aws' found in the workspace at version v7.51.1", "plugin"),
         ("api error RequestLimitExceeded: Request limit exceeded.", "busy"),
         ("api error ThrottlingException: Rate exceeded", "busy"),

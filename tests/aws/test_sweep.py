@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -13,10 +11,9 @@ import pytest
 from botocore.awsrequest import AWSResponse, HTTPHeaders
 from moto import mock_aws
 
+from provisioning.aws.found import Found
 from provisioning.aws.leftovers import Leftover
-from provisioning.aws.pulumi_command import ScriptedPulumi
-from provisioning.aws.stack import Stack
-from provisioning.aws.sweep import Found, NotRemoved, Sweep
+from provisioning.aws.sweep import NotRemoved, Sweep
 from tests.aws.world import World, make_world
 from tests.infra.double import placement_groups
 
@@ -216,20 +213,50 @@ def test_a_tagged_thing_of_an_unknown_service_is_listed_and_left() -> None:
     assert clock.now_s < 1
 
 
-def test_what_a_stacks_state_knows_is_told_apart() -> None:
-    """The orphan of a killed `pulumi up` is the one that the state doesn't know."""
-    world = ours()
-    instance, orphan = world.id_of("instance"), world.id_of("volume")
-    resources = [{"urn": "urn:pulumi:sn::samebox::x", "type": "pulumi:pulumi:Stack"}, {"urn": "u", "id": instance}]
-    export = json.dumps({"version": 3, "deployment": {"resources": resources}})
-    pulumi = ScriptedPulumi([("stack export --non-interactive --stack sn", export)])
-    known = Stack("sn", Path(), command=pulumi).resource_ids()
-    assert known == {instance}
-    told = {each["id"]: each["in_state"] for each in Sweep([REGION]).find().to_json(known)["left"]}
-    assert (told[instance], told[orphan]) == (True, False)
-    assert (
-        Stack(
-            "sn", Path(), command=ScriptedPulumi([("stack export --non-interactive --stack sn", "{}")])
-        ).resource_ids()
-        == set()
-    )
+def test_it_waits_until_what_is_ending_has_ended() -> None:
+    """The look after a teardown: what is on its way out isn't left; how long it waits has a bound, and is said."""
+    said: list[str] = []
+    sweep, clock = SlowlyEnding(10), Clock()
+    assert sweep.await_ending(said.append, clock=clock, sleep=clock.sleep).clean
+    assert 60 < clock.now_s < 120
+    assert said[0] == "waiting for what is ending, 0 s: EMR cluster j-1"
+    assert said[-1] == f"waiting for what is ending, {clock.now_s - 15:.0f} s: EMR cluster j-1"
+    sweep, clock = SlowlyEnding(10_000), Clock()
+    found = sweep.await_ending(lambda _: None, clock=clock, sleep=clock.sleep)
+    assert [found.is_ending(each) for each in found.left] == [True]
+    assert 900 < clock.now_s < 1000
+
+
+def test_what_lives_is_not_waited_for() -> None:
+    """A host that nobody has told to end is left at once."""
+    world, clock = ours(), Clock()
+    found = Sweep([REGION]).await_ending(lambda _: None, clock=clock, sleep=clock.sleep)
+    assert things(found.left) == world.things
+    assert clock.now_s == 0
+
+
+def test_what_hangs_on_something_ending_is_ending() -> None:
+    """The machine of a terminating cluster still runs, and its volume is in use: both go by themselves."""
+    cluster = Leftover("EMR cluster", "j-1", REGION, state="terminating")
+    machine = Leftover("instance", "i-1", REGION, state="running", holder="j-1")
+    disk = Leftover("volume", "vol-1", REGION, state="in-use", holder="i-1")
+    other = Leftover("volume", "vol-2", REGION, state="in-use", holder="i-2")
+    found = Found((REGION,), (cluster, machine, disk, other), ())
+    assert [found.is_ending(each) for each in found.left] == [True, True, True, False]
+
+
+def test_an_empty_bucket_may_go_and_one_with_results_never() -> None:
+    """Empty ones are kept, don't count and are offered; S3 itself refuses one into which something has come meanwhile."""
+    s3: Any = boto3.client("s3", REGION)
+    for name in ("samebox-c1-empty", "samebox-c1-results", "samebox-c1-filling"):
+        s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
+        s3.put_bucket_tagging(Bucket=name, Tagging={"TagSet": [{"Key": "project", "Value": "samebox"}]})
+    s3.put_object(Bucket="samebox-c1-results", Key="results/x", Body=b"x")
+    sweep, clock = Sweep([REGION]), Clock()
+    found = sweep.find()
+    assert found.clean
+    assert {each.id for each in found.empty} == {"samebox-c1-empty", "samebox-c1-filling"}
+    s3.put_object(Bucket="samebox-c1-filling", Key="results/x", Body=b"x")
+    after = sweep.remove_all(found.empty, lambda _: None, clock=clock, sleep=clock.sleep)
+    assert {each.id for each in after.leftovers} == {"samebox-c1-results", "samebox-c1-filling"}
+    assert after.empty == ()

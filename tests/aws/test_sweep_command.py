@@ -8,14 +8,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import boto3
 import pytest
 
 from tests.aws.world import IMAGE, World, make_world
 from tests.campaign.command import samebox
 from tests.infra.double.cloud import Cloud, local_cloud
+from tests.infra.double.things import client
 
 pytestmark = pytest.mark.integration
 
@@ -58,6 +57,10 @@ def test_from_everything_left_to_nothing(cloud: Cloud, tmp_path: Path) -> None:
     ours = world_of(cloud, "samebox", "c1", "samebox-c1")
     neighbour = world_of(cloud, "samebox", "c2", "samebox-c2")
     world_of(cloud, "other", "c1", "samebox-look-alike")
+    for world in (ours, neighbour):
+        world.session.client("s3", endpoint_url=cloud.endpoint).put_object(
+            Bucket=world.bucket, Key="results/x", Body=b"x"
+        )
 
     everything = sweep(cloud, tmp_path, "--json")
     assert everything.returncode == 1, everything.stderr
@@ -87,9 +90,7 @@ def test_from_everything_left_to_nothing(cloud: Cloud, tmp_path: Path) -> None:
 
 def test_a_host_that_no_state_knows(cloud: Cloud, tmp_path: Path) -> None:
     """What a killed `pulumi up` leaves: one tagged instance. Found by its tag, taken away, and then nothing is left."""
-    ec2: Any = boto3.client(
-        "ec2", cloud.region, endpoint_url=cloud.endpoint, aws_access_key_id="testing", aws_secret_access_key="testing"
-    )
+    ec2 = client(cloud, "ec2")
     tags = [{"Key": key, "Value": value} for key, value in {"project": "samebox", "campaign": "c9"}.items()]
     answer = ec2.run_instances(
         ImageId=IMAGE,
@@ -108,6 +109,9 @@ def test_a_host_that_no_state_knows(cloud: Cloud, tmp_path: Path) -> None:
     ("arguments", "variables", "words"),
     [
         (("--yes",), {}, "--yes goes with --delete"),
+        (("--orphans",), {}, "--orphans: whose state is to be asked?"),
+        (("--stack", "smoke", "--campaign", "c1"), {}, "--stack says campaign and region itself"),
+        (("--stack", "nobody"), {}, "Pulumi.nobody.yaml"),
         (("--region", "us-west-2"), {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "AWS doesn't know who is calling"),
         (
             ("--region", "us-west-2"),
@@ -127,3 +131,78 @@ def test_mistakes_are_told_without_a_traceback(
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert "is left" not in done.stdout
+
+
+PULUMI = """#!/bin/sh
+case "$*" in
+  version) echo v3.259.0 ;;
+  config*) echo '{"samebox:region": {"value": "us-west-2"}, "samebox:campaign": {"value": "c5"}}' ;;
+  "stack ls"*) echo '[{"name": "sn", "resourceCount": 9}]' ;;
+  "stack export"*) cat state.json ;;
+  refresh*) ;;
+  *) echo "not expected: $*" >&2; exit 9 ;;
+esac
+"""
+
+
+def project(folder: Path, known: set[str]) -> dict[str, str]:
+    """A project with a stack sn whose state knows these ids; the variables with which the command finds it."""
+    provider = {"urn": "urn:p", "type": "pulumi:providers:aws", "id": "0-1"}
+    resources = [provider, *({"urn": f"urn:{each}", "type": "x", "id": each} for each in sorted(known))]
+    (folder / "state.json").write_text(json.dumps({"deployment": {"resources": resources}}))
+    (folder / "Pulumi.yaml").write_text("name: samebox\nruntime: python\n")
+    (folder / "Pulumi.sn.yaml").write_text("config: {}\n")
+    program = folder / "bin" / "pulumi"
+    program.parent.mkdir()
+    program.write_text(PULUMI)
+    program.chmod(0o755)
+    return {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def test_orphans_go_and_the_testbed_stays(cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One host of a running testbed isn't in the state: it goes. All else of the testbed, its root volumes and all results stay."""
+    ours = world_of(cloud, "samebox", "c5", "samebox-c5")
+    ec2, s3 = client(cloud, "ec2"), client(cloud, "s3")
+    tags = [{"Key": "project", "Value": "samebox"}, {"Key": "campaign", "Value": "c5"}]
+    launched = ec2.run_instances(
+        ImageId=IMAGE,
+        InstanceType="i3en.large",
+        MinCount=2,
+        MaxCount=2,
+        TagSpecifications=[{"ResourceType": each, "Tags": tags} for each in ("instance", "volume")],
+    )
+    host, orphan = (each["InstanceId"] for each in launched["Instances"])
+    for name in ("samebox-c5-old", "samebox-c5-empty"):
+        s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": cloud.region})
+        s3.put_bucket_tagging(Bucket=name, Tagging={"TagSet": tags})
+    s3.put_object(Bucket="samebox-c5-old", Key="results/x", Body=b"x")
+    variables = project(tmp_path, {*(identifier for _, identifier in ours.things), host, ours.bucket})
+    monkeypatch.chdir(tmp_path)
+
+    def typed(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return samebox(tmp_path, "sweep", "--stack", "sn", *arguments, **{**cloud.environment, **variables})
+
+    (orphans_disk,) = {
+        volume["VolumeId"]
+        for volume in ec2.describe_volumes()["Volumes"]
+        if [each["InstanceId"] for each in volume["Attachments"]] == [orphan]
+    }
+    everything = typed("--json")
+    assert {each["id"] for each in json.loads(everything.stdout)["left"] if not each["in_state"]} > {orphan}
+    shown = typed("--orphans")
+    assert shown.returncode == 1, shown.stderr
+    assert "2 orphans of campaign c5 left in us-west-2. 1 kept on purpose. Of these, 1 hold nothing" in shown.stdout
+    assert f"Left alone: {len(ours.things) + 2} things known to stack sn." in shown.stdout
+    assert f"attached to {host} of stack sn." in shown.stdout
+    assert "Left alone: S3 bucket samebox-c5-old: holds results." in shown.stdout
+    listed_orphans = json.loads(typed("--orphans", "--json").stdout)
+    assert {each["id"] for each in listed_orphans["left"]} == {orphan, orphans_disk}
+
+    done = typed("--orphans", "--delete", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "No orphan of campaign c5 is left in us-west-2." in done.stdout
+    after = json.loads(typed("--json").stdout)
+    assert {each["id"] for each in after["left"]} >= {host, *(identifier for _, identifier in ours.things)}
+    assert {each["id"] for each in after["kept"]} == {ours.bucket, "samebox-c5-old"}
+    assert not {orphan, orphans_disk} & {each["id"] for each in after["left"]}
+    sweep(cloud, tmp_path, "--campaign", "c5", "--delete", "--yes")
