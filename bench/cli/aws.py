@@ -36,7 +36,7 @@ from bench.cli.options import (
 from bench.cli.teardown import DOWN_STEP, SWEEP_STEP, UP_STEP, Keeper
 from bench.cli.testbed import print_vetting, vet_testbed
 from bench.prepared import Prepared, prepare
-from bench.progress import Step, clock_text
+from bench.progress import Reporter, Step, clock_text
 from bench.report import Verdicts
 from bench.results import Results
 from bench.runner import run_campaign, steps_to_run
@@ -122,7 +122,7 @@ def aws_campaign(
                     reporter.notice(way_back(results))
                     raise
 
-            keeper = Keeper(testbed, stack_name, Leftovers(stack), reporter)
+            keeper = Keeper(testbed, stack_name, Leftovers(stack, reporter), reporter)
             verdicts = keeper.undertake(work, keep=keep)
             target.vetting_file.unlink(missing_ok=True)
     return conclude(results, verdicts)
@@ -200,15 +200,36 @@ def agreed() -> bool:
 
 @dataclass(frozen=True)
 class Leftovers:
-    """The sweep of a stack's region for its campaign."""
+    """The sweep of a stack's region for its campaign. What it waits for goes to the reporter."""
 
     stack: Stack
+    reporter: Reporter
 
     def find(self) -> Sequence[str]:
-        """What is left and shouldn't be, a line each."""
+        """What is left and shouldn't be, a line each. What is on its way out isn't left: AWS takes minutes to end an instance."""
         # boto3 takes a third of a second to import, which no other command should wait for
-        from provisioning.aws.sweep import Sweep
+        from provisioning.aws.sweep import LONGEST_ENDING_S, sweep_of
 
-        config = self.stack.config()
-        found = Sweep([str(config["region"])], str(config["campaign"])).find()
-        return [*(f"{each.kind} {each.id}" for each in found.left), *(f"not known: {each}" for each in found.refused)]
+        found = sweep_of(self.stack).await_ending(self.reporter.detail)
+        ending = [each for each in found.left if found.is_ending(each)]
+        if ending:
+            named = ", ".join(f"{each.kind} {each.id}" for each in ending)
+            self.reporter.notice(
+                f"Still ending after {LONGEST_ENDING_S / 60:.0f} minutes: {named}. `samebox sweep` says when they have gone."
+            )
+        left = [f"{each.kind} {each.id}" for each in found.left if each not in ending]
+        return [*left, *(f"not known: {each}" for each in found.refused)]
+
+    def orphans(self) -> Sequence[str]:
+        """What no stack knows of, a line each; nothing where that can't be told."""
+        from provisioning.aws.orphans import only_orphans
+        from provisioning.aws.state import known_ids
+        from provisioning.aws.sweep import sweep_of
+
+        try:
+            sweep = sweep_of(self.stack)
+            found = sweep.find()
+            known = known_ids(self.stack, str(sweep.campaign))
+        except SameboxError:
+            return ()
+        return () if found.refused else [f"{each.kind} {each.id}" for each in only_orphans(found, known).left]

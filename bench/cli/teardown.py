@@ -39,6 +39,9 @@ class Looking(Protocol):
     def find(self) -> Sequence[str]:
         """What is left and shouldn't be, a line each; what couldn't be listed counts as left."""
 
+    def orphans(self) -> Sequence[str]:
+        """What was made and isn't known to whoever takes the testbed away, a line each; raises nothing."""
+
 
 @dataclass(frozen=True)
 class Keeper:
@@ -68,16 +71,34 @@ class Keeper:
             self._take_away()
         return done
 
+    @property
+    def _by_hand(self) -> str:
+        """What to type where this couldn't take everything away, in an order that works whatever was left."""
+        return (
+            f"Type: samebox sweep --stack {self.stack_name} --orphans --delete   then: pulumi destroy --stack {self.stack_name}"
+            "   then: samebox sweep"
+        )
+
     def _take_away(self) -> None:
         self.reporter.step(DOWN_STEP.title)
-        self.testbed.down()
+        try:
+            self.testbed.down()
+        except SameboxError as error:
+            orphans = self.leftovers.orphans()
+            if not orphans:
+                raise
+            named = "\n".join(f"  {line}" for line in orphans)
+            raise SameboxError(
+                f"{error}\nNo stack knows of these, which use what was to be deleted:\n{named}",
+                next_step=self._by_hand,
+            ) from error
         self.reporter.step(SWEEP_STEP.title)
         left = self.leftovers.find()
         if left:
             raise SameboxError(
                 "after taking the hosts away something is left that may cost money:\n"
                 + "\n".join(f"  {line}" for line in left),
-                next_step="`samebox sweep` shows it, `samebox sweep --delete` takes it away.",
+                next_step=f"`samebox sweep --stack {self.stack_name}` shows it, and takes it away with --delete.",
             )
 
     def _take_away_after_failure(self) -> None:
@@ -86,9 +107,7 @@ class Keeper:
             self._take_away()
         except SameboxError as error:
             self.reporter.notice(f"NOT everything was taken away: {error}")
-            self.reporter.notice(
-                f"Type: pulumi destroy --stack {self.stack_name}   then: samebox sweep   (hosts cost money until they expire)"
-            )
+            self.reporter.notice(f"{self._by_hand} (Hosts cost money until they expire.)")
         else:
             self.reporter.notice("All hosts were taken away; nothing but the results bucket is left.")
 

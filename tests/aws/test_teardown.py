@@ -24,6 +24,7 @@ class Hosts:
     up_fails: BaseException | None = None
     down_fails: BaseException | None = None
     left: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     interrupt_while_down: bool = False
     said: list[str] = field(default_factory=list)
 
@@ -54,6 +55,10 @@ class Hosts:
         """The look around."""
         self.diary.append("look")
         return self.left
+
+    def orphans(self) -> Sequence[str]:
+        """What no stack knows."""
+        return self.unknown
 
     def keeper(self) -> Keeper:
         """Sees to it."""
@@ -117,6 +122,16 @@ def test_a_teardown_that_fails_says_what_to_type() -> None:
     assert "samebox sweep" in said
 
 
+def test_a_teardown_that_something_unknown_stops_names_it() -> None:
+    """What a killed `pulumi up` made holds the placement group: the orphan is named, and the order in which all of it goes."""
+    hosts = Hosts(down_fails=SameboxError("placement group in use"), unknown=("instance i-9",))
+    with pytest.raises(SameboxError, match=r"in use\nNo stack knows of these.*:\n  instance i-9$") as raised:
+        hosts.keeper().undertake(hosts.work, keep=False)
+    typed = raised.value.next_step
+    commands = ["samebox sweep --stack sn --orphans --delete", "pulumi destroy --stack sn", "then: samebox sweep"]
+    assert sorted(commands, key=typed.index) == commands
+
+
 def test_leftovers_after_success_are_an_error() -> None:
     """A campaign that leaves something isn't done, whatever its report says."""
     hosts = Hosts(left=("instance i-1", "not known: schedules"))
@@ -124,7 +139,7 @@ def test_leftovers_after_success_are_an_error() -> None:
         SameboxError, match=r"something is left that may cost money:\n  instance i-1\n  not known"
     ) as raised:
         hosts.keeper().undertake(hosts.work, keep=False)
-    assert "samebox sweep --delete" in raised.value.next_step
+    assert "samebox sweep --stack sn" in raised.value.next_step
 
 
 def test_keep_leaves_a_failed_testbed_up_and_says_so() -> None:

@@ -25,6 +25,7 @@ END_TIMEOUT_S = 60.0
 class Faults:
     """What the cloud refuses, delays or does badly from now on, by host name (the `host` tag of the instance).
 
+    `ending_s` is how long what was told to end takes: an instance shuts down, a cluster terminates while its machines still run.
     `disk_bytes_per_s` makes the disks of instances launched from now on that slow, really, where instances are hosts.
     `images_age_days`: how long ago all images were made, whose deprecation is reckoned from that.
     """
@@ -33,6 +34,7 @@ class Faults:
     quota_exceeded: tuple[str, ...] = ()
     launch_delay_s: Mapping[str, float] = field(default_factory=dict)
     termination_delay_s: float = 0.0
+    ending_s: float = 0.0
     disk_bytes_per_s: Mapping[str, int] = field(default_factory=dict)
     images_age_days: float = 0.0
 

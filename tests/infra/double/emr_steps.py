@@ -38,12 +38,15 @@ _machine_lock = threading.Lock()
 _lives: list[ClusterLife] = []
 
 
-def install(endpoint: str, folder: Path, credentials: dict[str, str]) -> None:
-    """Gives every cluster made from now on a life. `folder` takes machines and containers; `credentials` are the cluster's own."""
+def install(endpoint: str, folder: Path, credentials: dict[str, str], ending_s: Callable[[], float]) -> None:
+    """Gives every cluster made from now on a life. `folder` takes machines and containers; `credentials` are the cluster's own.
+
+    `ending_s` is how long a cluster that ends takes to do so just now.
+    """
 
     def run_bootstrap_actions(self: Any) -> None:
         self.state = "STARTING"
-        life = ClusterLife(self, endpoint, folder, credentials)
+        life = ClusterLife(self, endpoint, folder, credentials, ending_s)
         self.life = life
         _lives.append(life)
         life.thread.start()
@@ -92,10 +95,13 @@ def stop() -> None:
 class ClusterLife:
     """One cluster from start to end, in a thread of its own."""
 
-    def __init__(self, cluster: Any, endpoint: str, folder: Path, credentials: dict[str, str]) -> None:
+    def __init__(
+        self, cluster: Any, endpoint: str, folder: Path, credentials: dict[str, str], ending_s: Callable[[], float]
+    ) -> None:
         self.thread = threading.Thread(target=self._live, name=f"emr-{cluster.id}", daemon=True)
         self._cluster, self._endpoint = cluster, endpoint
         self._folder, self._credentials = folder, credentials
+        self._ending_s = ending_s
         self._ending = threading.Event()
         self._failed = False
 
@@ -119,6 +125,9 @@ class ClusterLife:
         for step in cluster.steps:
             if step.state in ("PENDING", "RUNNING"):
                 step.state = "CANCELLED"
+        began_s = time.monotonic()
+        while time.monotonic() - began_s < self._ending_s():  # its machines run on, and so does the bill
+            time.sleep(LOOK_EVERY_S)
         machines = [instance.ec2_instance_id for instance in cluster.ec2_instances]
         if machines:
             cluster.emr_backend.ec2_backend.terminate_instances(machines)
@@ -252,6 +261,7 @@ class ClusterLife:
     def _tag_machines(self) -> None:
         machines = [instance.ec2_instance_id for instance in self._cluster.ec2_instances]
         tags = {tag["Key"]: tag["Value"] for tag in self._cluster.tags}
+        tags["aws:elasticmapreduce:job-flow-id"] = self._cluster.id
         if machines and tags:
             self._cluster.emr_backend.ec2_backend.create_tags(machines, tags)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +49,27 @@ def install(state_dir: Path, launched: Callable[[Any], None] | None) -> None:
 
     def terminate_instances(self: Any) -> ActionResult:
         _delay(lambda: injected(state_dir).termination_delay_s)
-        return _moto_terminate_instances(self)
+        result = _moto_terminate_instances(self)
+        if injected(state_dir).ending_s:
+            ids = self._get_param("InstanceIds", [])
+            _shut_down_slowly(self.ec2_backend.get_multi_instances_by_id(ids), lambda: injected(state_dir).ending_s)
+        return result
 
     EC2Response.terminate_instances = terminate_instances  # type: ignore[method-assign]
     EC2Response.run_instances = run_instances  # type: ignore[method-assign]
+
+
+def _shut_down_slowly(instances: Sequence[Any], ending_s: Callable[[], float]) -> None:
+    """What moto has ended at once is shutting down for a while, as on EC2."""
+
+    def end() -> None:
+        _delay(ending_s)
+        for instance in instances:
+            instance._state.name, instance._state.code = "terminated", 48
+
+    for instance in instances:
+        instance._state.name, instance._state.code = "shutting-down", 32
+    threading.Thread(target=end, name="shutting-down", daemon=True).start()
 
 
 def _delay(in_force_s: Callable[[], float]) -> None:

@@ -19,7 +19,7 @@ os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 from moto.server import ThreadedMotoServer
 
 from tests.infra.double import bucket_policies, emr_steps, images, launches, placement_groups
-from tests.infra.double.cloud import environment
+from tests.infra.double.cloud import environment, injected
 from tests.infra.double.hosts import Hosts
 
 
@@ -43,7 +43,9 @@ def main() -> None:
     endpoint = f"http://{host}:{port}"
     if hosts:
         hosts.environment = environment(endpoint)
-    emr_steps.install(endpoint, options.state_dir / "emr", environment(endpoint))
+    emr_steps.install(
+        endpoint, options.state_dir / "emr", environment(endpoint), lambda: injected(options.state_dir).ending_s
+    )
     print(json.dumps({"endpoint": endpoint}), flush=True)
     try:
         sys.stdin.read()
