@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 # EMR takes two to five minutes to end a cluster, longer while it is still starting
 ENDS_WITHIN_S = 1200.0
 POLL_EVERY_S = 10.0
-
-
-class Clusters(Protocol):
-    """What a testbed's stack may have running that isn't in its state."""
-
-    def end_all(self, on_line: Follow) -> None:
-        """Ends what runs, and returns when nothing does. Raises SameboxError if that takes too long."""
 
 
 class StackClusters:

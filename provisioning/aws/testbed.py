@@ -9,8 +9,8 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
-from provisioning.aws.clusters import Clusters, StackClusters
 from provisioning.aws.events import Change
 from provisioning.aws.stack import ChangeFailed, ChangeInterrupted, Follow, Stack
 from provisioning.errors import CommandFailed, CommandTimedOut, HostError, HostUnreachable, InvalidInput, SameboxError
@@ -24,6 +24,13 @@ RETRY_S = 5.0
 LOGIN_TIMEOUT_S = 20.0
 
 Connect = Callable[[Inventory], Sequence[Host]]
+
+
+class Clusters(Protocol):
+    """What a testbed's stack may have running that isn't in its state."""
+
+    def end_all(self, on_line: Follow) -> None:
+        """Ends what runs, and returns when nothing does. Raises SameboxError if that takes too long."""
 
 
 class AwsTestbed:
@@ -40,7 +47,7 @@ class AwsTestbed:
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stack = stack
-        self._clusters = clusters or StackClusters(stack)
+        self._clusters = clusters
         self._on_line = on_line
         self._connect = connect
         self._sleep = sleep
@@ -88,8 +95,14 @@ class AwsTestbed:
 
     def down(self) -> None:
         if self.stack.resource_count():
-            self._clusters.end_all(self._on_line)
+            self._end_clusters()
             self.stack.destroy(self._on_line)
+
+    def _end_clusters(self) -> None:
+        # boto3 takes a third of a second to import, which no other command should wait for
+        from provisioning.aws.clusters import StackClusters
+
+        (self._clusters or StackClusters(self.stack)).end_all(self._on_line)
 
     def _exported(self) -> Inventory:
         inventory = self.stack.inventory()
