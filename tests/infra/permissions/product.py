@@ -115,6 +115,7 @@ CALLS: Mapping[str, Asks] = {
     "ec2.delete_internet_gateway": _ours("ec2:DeleteInternetGateway", "internet-gateway"),
     "ec2.delete_subnet": _ours("ec2:DeleteSubnet", "subnet"),
     "ec2.delete_vpc": _ours("ec2:DeleteVpc", "vpc"),
+    "s3.delete_bucket": _plain("s3:DeleteBucket", on=BUCKET),
     "iam.remove_role_from_instance_profile": _plain("iam:RemoveRoleFromInstanceProfile", on=PROFILE),
     "iam.delete_instance_profile": _plain("iam:DeleteInstanceProfile", on=PROFILE),
     "iam.list_instance_profiles_for_role": _plain("iam:ListInstanceProfilesForRole", on=ROLE),
