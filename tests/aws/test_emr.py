@@ -33,6 +33,7 @@ from provisioning.aws.spark_step import SparkStep
 from provisioning.aws.storage import Bucket, Location, location
 from provisioning.errors import InvalidInput, SameboxError
 from tests.analysis.synthetic_results import Plan, Shape, write_results
+from tests.aws.heard import Heard
 from tests.aws.sent_records import let_hosts_send_records
 from tests.infra.double.yarn import require_room
 from tests.infra.double.yarn_submit import Refused, parse
@@ -68,20 +69,6 @@ STEP = SparkStep(
     arguments=("s3://b/results/demo", "--out", "s3://b/reports/demo"),
     sizes=sizes_on("m5.xlarge", 2, where="", next_step=""),
 )
-
-
-class Heard:
-    """Keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.notices: list[str] = []
-        self.details: list[str] = []
-
-    def notice(self, text: str) -> None:
-        self.notices.append(text)
-
-    def detail(self, text: str) -> None:
-        self.details.append(text)
 
 
 def target() -> EmrTarget:

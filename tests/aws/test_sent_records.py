@@ -16,23 +16,10 @@ from provisioning.aws.bucket_layout import results_folder
 from provisioning.aws.storage import Bucket
 from provisioning.errors import InvalidInput, SameboxError
 from tests.analysis.synthetic_results import Plan, Shape, write_results
+from tests.aws.heard import Heard
 from tests.aws.sent_records import let_hosts_send_records
 
 REGION, NAME = "us-west-2", "samebox-smoke-1234567"
-
-
-class Heard:
-    """Keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.notices: list[str] = []
-        self.details: list[str] = []
-
-    def notice(self, text: str) -> None:
-        self.notices.append(text)
-
-    def detail(self, text: str) -> None:
-        self.details.append(text)
 
 
 @pytest.fixture
