@@ -19,6 +19,7 @@ from infra.inventory import inventory
 from infra.network import Network
 from infra.results_bucket import ResultsBucket
 from infra.settings import load_settings
+from infra.ssh_config import ssh_config
 from infra.timer import Timer
 
 require_engine()
@@ -33,7 +34,9 @@ fleet = Fleet("samebox", settings, network, results.bucket, here)
 timer = Timer("samebox-end", settings, fleet.hosts, here)
 emr = Emr("samebox-report", settings, network, results.bucket, here)
 
-pulumi.export("inventory", inventory(settings, fleet.hosts, results.bucket))
+testbed = inventory(settings, fleet.hosts, results.bucket)
+pulumi.export("inventory", testbed)
+pulumi.export("sshConfig", ssh_config(testbed))
 pulumi.export("resultsBucket", results.bucket.bucket)
 pulumi.export("region", settings.region)
 pulumi.export("emr", emr.description)

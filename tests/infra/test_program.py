@@ -266,6 +266,15 @@ def test_the_output_for_emr_is_whole(smoke: Recording) -> None:
     assert smoke.outputs["region"] == "us-west-2"
 
 
+def test_ssh_config_has_every_host(smoke: Recording) -> None:
+    """By the name, address and host key that the inventory has."""
+    config = smoke.outputs["sshConfig"]
+    for host in smoke.outputs["inventory"]["hosts"]:
+        block = config.partition(f"Host {host['name']}\n")[2].partition("\n\n")[0]
+        assert f"HostName {host['ssh']['address']}\n" in block
+        assert f"KnownHostsCommand /bin/echo %H {host['ssh']['host_key']}\n" in f"{block}\n"
+
+
 def test_the_reports_machines_read_every_results_bucket_of_the_account(smoke: Recording) -> None:
     """A bucket outlives its stack, and the next stack's cluster makes its report; it writes into its own only."""
     of_others = [each for each in policy_of(smoke, "samebox-report-machine") if "arn:aws:s3:::samebox-*" in str(each)]
