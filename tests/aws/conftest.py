@@ -9,12 +9,13 @@ import boto3
 import pytest
 
 from bench.results import Results
+from provisioning.aws.cluster_timer import ClusterTimer
 from provisioning.aws.emr_target import RELEASE, EmrTarget
 from tests.analysis.synthetic_results import Plan, Shape, write_results
 from tests.infra.double.cloud import Cloud, local_cloud
 from tests.infra.double.cluster_machine import s3_libraries
 
-BUCKET = "samebox-results-demo"
+BUCKET, EXPIRES = "samebox-results-demo", "2026-11-21T20:00:00Z"
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,8 @@ def target(cloud: Cloud) -> EmrTarget:
     for role in ("samebox-report-service", "samebox-report-machine"):
         iam.create_role(RoleName=role, AssumeRolePolicyDocument="{}")
     iam.create_instance_profile(InstanceProfileName="samebox-report-machine")
+    role = iam.create_role(RoleName="samebox-end", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    opened.client("scheduler").create_schedule_group(Name="samebox-end")
     return EmrTarget(
         region=cloud.region,
         bucket=BUCKET,
@@ -53,7 +56,8 @@ def target(cloud: Cloud) -> EmrTarget:
         release=RELEASE,
         instance_type="m5.xlarge",
         instances=2,
-        tags={"project": "samebox", "campaign": "demo", "owner": "tester", "expires": "2026-11-21T20:00:00Z"},
+        tags={"project": "samebox", "campaign": "demo", "owner": "tester", "expires": EXPIRES},
+        timer=ClusterTimer("samebox-end", role, EXPIRES),
     )
 
 

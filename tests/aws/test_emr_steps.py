@@ -365,15 +365,17 @@ def test_a_cluster_that_cannot_start_says_why(
 def outputs(target: EmrTarget, folder: Path) -> Path:
     """The target as `pulumi stack output --json` prints it."""
     file = folder / "outputs.json"
-    emr = {key: value for key, value in vars(target).items() if key not in ("region", "bucket", "tags")}
+    emr = {key: value for key, value in vars(target).items() if key not in ("region", "bucket", "tags", "timer")}
+    assert target.timer is not None
     document = {
         "region": target.region,
         "resultsBucket": target.bucket,
         "emr": emr,
+        "timer": {"group": target.timer.group, "role": target.timer.role},
         "inventory": {
             "schema": 1,
             "testbed": {"kind": "aws", "name": "demo"},
-            "expires": "2026-11-21T20:00:00Z",
+            "expires": target.timer.expires,
             "hosts": [],
         },
     }
