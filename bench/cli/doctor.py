@@ -1,4 +1,4 @@
-"""`samebox doctor`: what this machine has and lacks for samebox, and what to type for what it lacks. Changes nothing."""
+"""`samebox doctor`: what this machine, or AWS for a stack, has and lacks for samebox, and what to do about it. Changes nothing."""
 
 from __future__ import annotations
 
@@ -9,28 +9,27 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
+from bench.choice import WHOLE
+from bench.cli.money import cost_of
+from bench.cli.options import STACK_KIND, json_option, table_console
+from bench.prepared import prepare
 from bench.space import gibibytes
+from provisioning.aws.stack import project_directory
+from provisioning.errors import InvalidInput
+from provisioning.finding import Finding
 from provisioning.software.maven import user_cache
 
 FREE_BYTES_NEEDED = 5 * 2**30
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One need: whether it is met, what was found, and what to type if not."""
-
-    need: str
-    met: bool
-    found: str
-    next_step: str = ""
 
 
 def _system() -> Finding:
@@ -103,6 +102,11 @@ def _cache_dir() -> Finding:
     )
 
 
+MARKS = {
+    True: Text("ok", style="green"),
+    False: Text("missing", style="bold red"),
+    None: Text("not known", style="yellow"),
+}
 LOOKS: tuple[Callable[[], Finding], ...] = (
     _system,
     _python,
@@ -119,16 +123,45 @@ LOOKS: tuple[Callable[[], Finding], ...] = (
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def doctor(as_json: bool) -> int:
-    """Say what this machine has and lacks for samebox."""
-    findings = [look() for look in LOOKS]
+@click.option(
+    "--stack", metavar="NAME", help="Look at what this stack or preset would meet on AWS instead. Free; makes nothing."
+)
+@click.option(
+    "--campaign",
+    "campaign_file",
+    type=click.Path(path_type=Path),
+    help="With --stack: whether credentials outlast this campaign.",
+)
+@json_option
+def doctor(stack: str | None, campaign_file: Path | None, as_json: bool) -> int:
+    """Say what this machine has and lacks for samebox; with --stack, what AWS has and lacks for a stack."""
+    if campaign_file is not None and stack is None:
+        raise InvalidInput("--campaign FILE is compared with the credentials for a stack: name it with --stack.")
+    findings = looked_around(stack, campaign_file) if stack else tuple(look() for look in LOOKS)
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:
-        table = Table("need", "", "found", "to do", box=None, header_style="bold")
-        for finding in findings:
-            mark = "[green]ok[/]" if finding.met else "[bold red]missing[/]"
-            table.add_row(finding.need, mark, finding.found, "" if finding.met else finding.next_step)
-        Console(highlight=False).print(table)
-    return 0 if all(finding.met for finding in findings) else 1
+        table_console().print(table_of(findings))
+    return 1 if any(finding.met is False for finding in findings) else 0
+
+
+def looked_around(stack: str, campaign_file: Path | None) -> tuple[Finding, ...]:
+    """What a stack would meet on AWS. Raises InvalidInput for a stack or campaign that can't be read."""
+    # boto3 takes a third of a second to import, which no other command should wait for
+    from provisioning.aws.readiness.looks import look_around
+    from provisioning.aws.readiness.planned import planned
+
+    needs_s = None
+    if campaign_file is not None:
+        prepared = prepare(load_campaign(campaign_file), campaign_file, STACK_KIND, WHOLE)
+        needs_s = cost_of(prepared, stack).hours * 3600
+    return look_around(planned(project_directory(Path.cwd(), CHECKOUT), stack, needs_s=needs_s))
+
+
+def table_of(findings: Sequence[Finding]) -> Table:
+    """A line for each; what to do only where something is to be done."""
+    table = Table("need", "", "found", "to do", box=None, header_style="bold")
+    for finding in findings:
+        todo = "" if finding.met else finding.next_step
+        table.add_row(finding.need, MARKS[finding.met], Text(finding.found), Text(todo))
+    return table

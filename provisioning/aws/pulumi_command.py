@@ -167,12 +167,7 @@ def find_pulumi() -> str:
         raise MissingRequirement(
             f"pulumi is not on the PATH; {_text(OLDEST)} or newer is needed for hosts on AWS.", next_step=INSTALL
         )
-    try:
-        answer = subprocess.run(
-            [program, "version"], capture_output=True, text=True, timeout=60, check=False, env=_environment()
-        ).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise MissingRequirement(f"{program} doesn't run: {error}", next_step=INSTALL) from None
+    answer = pulumi_version(program)
     numbers = re.match(r"v?(\d+)\.(\d+)\.(\d+)", answer)
     if numbers is None:
         raise MissingRequirement(f"{program} doesn't say its version but {answer!r}.", next_step=INSTALL)
@@ -182,6 +177,16 @@ def find_pulumi() -> str:
             next_step=INSTALL,
         )
     return program
+
+
+def pulumi_version(program: str) -> str:
+    """What it says of itself: v3.259.0. Raises MissingRequirement if it doesn't run."""
+    try:
+        return subprocess.run(
+            [program, "version"], capture_output=True, text=True, timeout=60, check=False, env=_environment()
+        ).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MissingRequirement(f"{program} doesn't run: {error}", next_step=INSTALL) from None
 
 
 def _text(version: Sequence[int]) -> str:

@@ -1,0 +1,100 @@
+"""The looks that ask only this machine: the stack's config, the memory that its report has, the Pulumi that stands it up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from provisioning.aws.emr_sizes import sizes_on
+from provisioning.aws.pulumi_command import find_pulumi, pulumi_version
+from provisioning.aws.readiness.planned import LookHere, Planned
+from provisioning.aws.shape import PRESETS, read_stack_config, stack_name
+from provisioning.aws.time_to_live import utc_text
+from provisioning.errors import InvalidInput, MissingRequirement
+from provisioning.finding import Finding
+
+CONFIG, ROOM, PULUMI = "config of the stack", "room for the report", "Pulumi"
+CHECK = "infra.config_check"
+CHECK_TIMEOUT_S = 60
+LIFE = timedelta(hours=8)
+# what `samebox campaign aws` sets by itself is judged as if it were set
+SET_FOR_EACH_RUN = ("created", "expires", "hostKeySeed")
+
+
+def look_at_config(planned: Planned) -> Finding:
+    """Judged by the Pulumi program's own reader, in a process of its own, SSH key included."""
+    preset = planned.file.parent.name == PRESETS.name
+    own = f"Pulumi.{stack_name(planned.file)}.yaml"
+    command = [sys.executable, "-m", CHECK]
+    try:
+        ran = subprocess.run(
+            command,
+            cwd=planned.directory,
+            input=json.dumps(_as_pulumi_hands_it_over(read_stack_config(planned.file), datetime.now(UTC))),
+            capture_output=True,
+            text=True,
+            timeout=CHECK_TIMEOUT_S,
+            check=True,
+        )
+        problems = list(json.loads(ran.stdout))
+    except (OSError, subprocess.SubprocessError, json.JSONDecodeError) as error:
+        said = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1:]
+        return Finding(
+            CONFIG, None, f"not known: {CHECK} didn't run: {''.join(said)}", "`pulumi preview` says what is wrong."
+        )
+    if preset:
+        copy = f"cp {PRESETS / planned.file.name} {own}"
+        return Finding(CONFIG, False, f"{own} doesn't exist; this is its preset", "; ".join([f"`{copy}`", *problems]))
+    if problems:
+        return Finding(CONFIG, False, f"{len(problems)} problems in {own}", "; ".join(problems))
+    return Finding(
+        CONFIG, True, f"{own} is sound ({', '.join(SET_FOR_EACH_RUN)} not judged: `samebox campaign aws` sets them)"
+    )
+
+
+def _as_pulumi_hands_it_over(config: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """Every value as text, a table as JSON; what a run sets as a run would set it, but for a seed that stands there unencrypted."""
+    texts = {key: json.dumps(value) if isinstance(value, dict | list) else str(value) for key, value in config.items()}
+    texts |= {"created": utc_text(now), "expires": utc_text(now + LIFE)}
+    texts.setdefault("campaign", "campaign")  # taken from the campaign by that command, too
+    secret_keys = []
+    if isinstance(config.get("hostKeySeed"), dict | None):
+        texts["hostKeySeed"] = "0" * 64
+        secret_keys.append("hostKeySeed")
+    return {"texts": texts, "secret_keys": secret_keys}
+
+
+def look_at_room(planned: Planned) -> Finding:
+    """Whether the report's driver and executors fit into the memory of the cluster's machines."""
+    shape = planned.shape
+    cluster = f"{shape.report_instances} x {shape.report_instance_type}"
+    try:
+        sizes = sizes_on(
+            shape.report_instance_type,
+            shape.report_instances - 1,
+            where="samebox:reportInstanceType",
+            next_step=planned.set_command("reportInstanceType", "m5.xlarge"),
+        )
+    except InvalidInput as error:
+        return Finding(ROOM, False, str(error), error.next_step)
+    return Finding(ROOM, True, f"{cluster}: {sizes}")
+
+
+def look_at_pulumi(planned: Planned) -> Finding:
+    """Whether the installed Pulumi is one that Pulumi.yaml requires."""
+    del planned
+    try:
+        program = find_pulumi()
+        return Finding(PULUMI, True, f"{program}, {pulumi_version(program)}")
+    except MissingRequirement as error:
+        return Finding(PULUMI, False, str(error), error.next_step)
+
+
+LOOKS = (
+    LookHere(CONFIG, look_at_config),
+    LookHere(ROOM, look_at_room),
+    LookHere(PULUMI, look_at_pulumi),
+)
