@@ -16,5 +16,5 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """All of it in one line."""
-        return f"{self.need}: {self.found}" + (f" To do: {self.next_step}" if self.next_step else "")
+        """All of it as a sentence or two; what to do may take several lines."""
+        return f"{self.need}: {self.found}." + (f" {self.next_step}" if self.next_step else "")

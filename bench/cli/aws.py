@@ -33,6 +33,7 @@ from bench.cli.options import (
     stack_of,
     thresholds_option,
 )
+from bench.cli.readiness import require_ready
 from bench.cli.teardown import DOWN_STEP, SWEEP_STEP, UP_STEP, Keeper
 from bench.cli.testbed import print_vetting, vet_testbed
 from bench.prepared import Prepared, prepare
@@ -92,6 +93,7 @@ def aws_campaign(
     with exclusive(target.state):
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
         require_nothing_up(stack)
+        require_ready(stack_name, sum(step.estimate_s for step in steps))
         with console.status("looking at the plan"):
             expires = configure(stack, campaign.name, steps, datetime.now(UTC))
             plan = stack.preview(lambda _: None)

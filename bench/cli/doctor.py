@@ -22,9 +22,9 @@ from bench.checkout import CHECKOUT
 from bench.choice import WHOLE
 from bench.cli.money import cost_of
 from bench.cli.options import STACK_KIND, json_option, table_console
+from bench.cli.readiness import findings_of
 from bench.prepared import prepare
 from bench.space import gibibytes
-from provisioning.aws.stack import project_directory
 from provisioning.errors import InvalidInput
 from provisioning.finding import Finding
 from provisioning.software.maven import user_cache
@@ -105,7 +105,7 @@ def _cache_dir() -> Finding:
 MARKS = {
     True: Text("ok", style="green"),
     False: Text("missing", style="bold red"),
-    None: Text("not known", style="yellow"),
+    None: Text("?", style="yellow"),
 }
 LOOKS: tuple[Callable[[], Finding], ...] = (
     _system,
@@ -137,7 +137,10 @@ def doctor(stack: str | None, campaign_file: Path | None, as_json: bool) -> int:
     """Say what this machine has and lacks for samebox; with --stack, what AWS has and lacks for a stack."""
     if campaign_file is not None and stack is None:
         raise InvalidInput("--campaign FILE is compared with the credentials for a stack: name it with --stack.")
-    findings = looked_around(stack, campaign_file) if stack else tuple(look() for look in LOOKS)
+    if stack is None:
+        findings = tuple(look() for look in LOOKS)
+    else:
+        findings = findings_of(stack, seconds_of(campaign_file, stack) if campaign_file else None)
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:
@@ -145,17 +148,10 @@ def doctor(stack: str | None, campaign_file: Path | None, as_json: bool) -> int:
     return 1 if any(finding.met is False for finding in findings) else 0
 
 
-def looked_around(stack: str, campaign_file: Path | None) -> tuple[Finding, ...]:
-    """What a stack would meet on AWS. Raises InvalidInput for a stack or campaign that can't be read."""
-    # boto3 takes a third of a second to import, which no other command should wait for
-    from provisioning.aws.readiness.looks import look_around
-    from provisioning.aws.readiness.planned import planned
-
-    needs_s = None
-    if campaign_file is not None:
-        prepared = prepare(load_campaign(campaign_file), campaign_file, STACK_KIND, WHOLE)
-        needs_s = cost_of(prepared, stack).hours * 3600
-    return look_around(planned(project_directory(Path.cwd(), CHECKOUT), stack, needs_s=needs_s))
+def seconds_of(campaign_file: Path, stack: str) -> float:
+    """What `samebox cost` reckons for all of a campaign on a stack. Raises InvalidInput."""
+    prepared = prepare(load_campaign(campaign_file), campaign_file, STACK_KIND, WHOLE)
+    return cost_of(prepared, stack).hours * 3600
 
 
 def table_of(findings: Sequence[Finding]) -> Table:

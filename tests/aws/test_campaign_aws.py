@@ -12,12 +12,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bench.checkout import CHECKOUT
-from bench.cli import aws
+from bench.cli import aws, readiness
+from bench.cli.on_emr import EMR_STEP
 from bench.cli.options import Target
+from bench.cli.teardown import DOWN_STEP, UP_STEP
 from bench.progress import Step
 from provisioning.aws.pulumi_command import Answer, ScriptedPulumi
 from provisioning.aws.stack import Stack
-from provisioning.errors import InvalidInput, SameboxError
+from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
+from provisioning.finding import Finding
 from provisioning.inventory import Inventory
 from tests.aws import engine
 from tests.aws.test_stack import PREVIEW
@@ -96,6 +99,8 @@ class Run:
             "conclude",
         ):
             monkeypatch.setattr(aws, name, self._entry(name))
+        self.needs_s = 0.0
+        monkeypatch.setattr(aws, "require_ready", self._require_ready)
         monkeypatch.setattr(aws, "stack_of", lambda _: self.stack)
         monkeypatch.setattr(Target, "inventory", lambda _: engine.inventory())
         monkeypatch.setattr(aws, "AwsTestbed", lambda *_, **__: self)
@@ -117,6 +122,12 @@ class Run:
         if self.fails == what:
             raise SameboxError(f"{what} went wrong")
         return answer
+
+    def _require_ready(self, stack: str, needs_s: float) -> None:
+        """Asks no AWS."""
+        assert stack == "sn"
+        self.needs_s = needs_s
+        self._note("require_ready")
 
     def _entry(self, name: str) -> Any:
         class Vetting:
@@ -161,7 +172,7 @@ def test_all_of_it_in_order_after_a_typed_yes(run: Run) -> None:
     """Cost first, then the question; hosts up, prepared, vetted, campaign, report, down, a look around."""
     result = run.type(answer="yes\n")
     assert result.exception is None
-    assert run.diary == ["configure", "up", *WHOLE, "down", "look", "conclude"]
+    assert run.diary == ["require_ready", "configure", "up", *WHOLE, "down", "look", "conclude"]
     said = result.output
     assert said.index("i3en.large") < said.index("Type yes to spend it")
     assert "$" in said
@@ -172,7 +183,7 @@ def test_all_of_it_in_order_after_a_typed_yes(run: Run) -> None:
 def test_anything_but_yes_starts_nothing(run: Run, answer: str) -> None:
     """Exit 1, nothing stood up."""
     result = run.type(answer=answer)
-    assert (result.return_value, run.diary) == (1, ["configure"])
+    assert (result.return_value, run.diary) == (1, ["require_ready", "configure"])
 
 
 def test_without_anyone_to_ask_it_needs_the_option(run: Run) -> None:
@@ -209,7 +220,37 @@ def test_a_wrong_config_is_refused_before_anyone_is_asked(run: Run) -> None:
     result = run.type(answer="yes\n")
     assert "samebox:owner is missing" in str(result.exception)
     assert "Type yes" not in result.output
-    assert run.diary == ["configure"]
+    assert run.diary == ["require_ready", "configure"]
+
+
+def test_what_aws_is_not_ready_for_is_refused_before_the_cost(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that isn't met in one message; nothing is set, shown or asked. What isn't known is said, and the plan looked at."""
+    unknown = Finding("vCPUs", None, "not known: AWS refused GetServiceQuota", "Allow servicequotas:GetServiceQuota.")
+    missing = Finding("types offered in the zone", False, "us-west-2a lacks i3en.large", "Take us-west-2b.")
+    found = (Finding("identity", True, "account 1"), unknown, missing, Finding("image", False, "gone", "Pin another."))
+    monkeypatch.setattr(aws, "require_ready", readiness.require_ready)
+    monkeypatch.setattr(readiness, "findings_of", lambda *_: found)
+    result = run.type(answer="yes\n")
+    assert isinstance(result.exception, MissingRequirement)
+    assert str(result.exception).splitlines() == [
+        "stack sn can't be stood up as things are:",
+        "  types offered in the zone: us-west-2a lacks i3en.large. Take us-west-2b.",
+        "  image: gone. Pin another.",
+    ]
+    assert "samebox doctor --stack sn" in result.exception.next_step
+    assert run.diary == []
+    assert "$" not in result.output
+    monkeypatch.setattr(readiness, "findings_of", lambda *_: (unknown,))
+    run.script((LIST, EMPTY), (PREVIEW, engine.lines()))
+    result = run.type(answer="no\n")
+    assert (result.exception, run.diary) == (None, ["configure"])
+    assert "vCPUs: not known: AWS refused GetServiceQuota. Allow servicequotas:GetServiceQuota." in result.output
+
+
+def test_credentials_are_held_against_the_whole_plan(run: Run) -> None:
+    """Standing up, vetting, trials, report and taking away: what `samebox cost` reckons hosts for, and the last look."""
+    run.type("--yes")
+    assert run.needs_s > UP_STEP.estimate_s + EMR_STEP.estimate_s + DOWN_STEP.estimate_s
 
 
 def test_rejected_hosts_end_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,9 +47,9 @@ def look_at_config(planned: Planned) -> Finding:
         )
     if preset:
         copy = f"cp {PRESETS / planned.file.name} {own}"
-        return Finding(CONFIG, False, f"{own} doesn't exist; this is its preset", "; ".join([f"`{copy}`", *problems]))
+        return Finding(CONFIG, False, f"{own} doesn't exist; this is its preset", "\n".join([copy, *problems]))
     if problems:
-        return Finding(CONFIG, False, f"{len(problems)} problems in {own}", "; ".join(problems))
+        return Finding(CONFIG, False, f"{own} can't be used", "\n".join(problems))
     return Finding(
         CONFIG, True, f"{own} is sound ({', '.join(SET_FOR_EACH_RUN)} not judged: `samebox campaign aws` sets them)"
     )

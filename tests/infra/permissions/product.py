@@ -43,9 +43,30 @@ def _pass(role: str, service: str) -> Ask:
     return Ask("iam:PassRole", iam_arn("role", role), {"iam:PassedToService": f"{service}.amazonaws.com"})
 
 
+def _dry_run() -> Asks:
+    """A host that isn't launched, in the default VPC's subnet, tagged as it would be made: all is asked as if it were."""
+    named = {
+        kind: ec2_arn(kind, "1234567") for kind in ("image", "network-interface", "security-group", "subnet", "volume")
+    }
+    instance = ec2_arn("instance", "*")
+    return (
+        *(Ask("ec2:RunInstances", arn) for arn in named.values()),
+        Ask("ec2:RunInstances", instance, GIVEN_TAG),
+        Ask("ec2:CreateTags", instance, {**GIVEN_TAG, "ec2:CreateAction": "RunInstances"}),
+    )
+
+
 CALLS: Mapping[str, Asks] = {
     # everybody may ask who he is
     "sts.get_caller_identity": (),
+    # what is looked at before anything is paid
+    "ec2.describe_images": _plain("ec2:DescribeImages"),
+    "ec2.describe_instance_type_offerings": _plain("ec2:DescribeInstanceTypeOfferings"),
+    "ec2.describe_instance_types": _plain("ec2:DescribeInstanceTypes"),
+    "ec2.run_instances": _dry_run(),
+    "emr.list_release_labels": _plain("elasticmapreduce:ListReleaseLabels"),
+    "emr.list_supported_instance_types": _plain("elasticmapreduce:ListSupportedInstanceTypes"),
+    "service-quotas.get_service_quota": _plain("servicequotas:GetServiceQuota", on=QUOTA),
     # the report on EMR
     "emr.list_clusters": _plain("elasticmapreduce:ListClusters"),
     "emr.list_instance_groups": _on_cluster("ListInstanceGroups"),

@@ -1,0 +1,35 @@
+"""Whether AWS is ready for a stack, as `samebox doctor --stack` tells it and `samebox campaign aws` requires it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.checkout import CHECKOUT
+from bench.cli.options import console
+from provisioning.aws.stack import project_directory
+from provisioning.errors import MissingRequirement
+from provisioning.finding import Finding
+
+
+def findings_of(stack: str, needs_s: float | None) -> tuple[Finding, ...]:
+    """What a stack would meet on AWS; `needs_s` is what its campaign takes in all. Raises InvalidInput for an unknown stack."""
+    # boto3 takes a third of a second to import, which no other command should wait for
+    from provisioning.aws.readiness.looks import look_around
+    from provisioning.aws.readiness.planned import planned
+
+    with console.status("asking AWS"):
+        return look_around(planned(project_directory(Path.cwd(), CHECKOUT), stack, needs_s=needs_s))
+
+
+def require_ready(stack: str, needs_s: float) -> None:
+    """Raises MissingRequirement with every need that isn't met. What isn't known is said and let pass."""
+    findings = findings_of(stack, needs_s)
+    missing = [finding.sentence for finding in findings if finding.met is False]
+    if missing:
+        raise MissingRequirement(
+            "\n  ".join([f"stack {stack} can't be stood up as things are:", *missing]),
+            next_step=f"Mend them; `samebox doctor --stack {stack}` looks again, and costs nothing.",
+        )
+    for finding in findings:
+        if finding.met is None:
+            console.print(finding.sentence, markup=False, soft_wrap=True)

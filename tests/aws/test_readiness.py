@@ -1,0 +1,455 @@
+"""`samebox doctor --stack`: each line met, not met and not known; nothing is created, and nothing that AWS refuses is a traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import yaml
+from botocore.credentials import Credentials
+from botocore.stub import Stubber
+from click.testing import CliRunner
+from moto import mock_aws
+
+from bench.checkout import CHECKOUT
+from bench.cli import doctor
+from infra.instance_types import INSTANCE_TYPES
+from provisioning.aws.readiness import account, here, hosts, looks, report
+from provisioning.aws.readiness.planned import LookAtAws, Planned, planned
+from provisioning.errors import InvalidInput
+from provisioning.finding import Finding
+from tests.infra.permissions.needs import operator_policy
+from tests.infra.permissions.policy import Ask
+
+REGION = "us-west-2"
+AMI = "ami-0d53cc9bd365ad65b"
+REFUSED = "User is not authorized"
+Answer = tuple[str, Mapping[str, Any] | str]  # a client's method, and what it answers: a response, or an error's code
+Make = Callable[..., Planned]
+
+
+class Session:
+    """A session whose scripted services answer what a test says, checked against AWS's own shapes; all others are moto's."""
+
+    def __init__(self, scripts: Mapping[str, list[Answer]], credentials: Credentials | None = None) -> None:
+        self._scripts, self._credentials = scripts, credentials
+        self._real = boto3.session.Session(region_name=REGION)
+        self._clients: dict[str, Any] = {}
+
+    def get_credentials(self) -> Credentials | None:
+        """Those of the test."""
+        return self._credentials
+
+    def client(self, service: str) -> Any:
+        """One client of each service, so that a script is gone through once."""
+        if service not in self._clients:
+            opened: Any = self._real.client(service)  # type: ignore[call-overload]
+            self._clients[service] = opened
+            if service in self._scripts:
+                stubber = Stubber(opened)
+                for method, answer in self._scripts[service]:
+                    if isinstance(answer, str):
+                        stubber.add_client_error(method, answer, REFUSED)
+                    else:
+                        stubber.add_response(method, dict(answer))
+                stubber.activate()
+        return self._clients[service]
+
+
+@pytest.fixture(autouse=True)
+def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """moto in this process."""
+    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CREDENTIAL_EXPIRATION"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        yield
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """The smoke preset as stack sn in a project of its own, with what its operator says of himself, and a test's changes."""
+    (tmp_path / "infra").symlink_to(CHECKOUT / "infra")
+    (tmp_path / "Pulumi.yaml").write_text((CHECKOUT / "Pulumi.yaml").read_text())
+    (tmp_path / "key").write_text("private")
+    (tmp_path / "key.pub").write_text("ssh-ed25519 AAAAC3Nz\n")
+
+    def made(*, needs_s: float | None = None, **changes: Any) -> Planned:
+        document = yaml.safe_load((CHECKOUT / "infra/presets/smoke.yaml").read_text())
+        own = {"owner": "me", "operatorCidr": "203.0.113.7/32", "identityFile": str(tmp_path / "key"), **changes}
+        document["config"] |= {f"samebox:{key}": value for key, value in own.items()}
+        (tmp_path / "Pulumi.sn.yaml").write_text(yaml.safe_dump(document))
+        return planned(tmp_path, "sn", needs_s=needs_s)
+
+    return made
+
+
+def look(at: Callable[[Planned, Any], Finding], stack: Planned, **scripts: list[Answer]) -> Finding:
+    """One look, with scripted services (service_quotas for service-quotas)."""
+    return at(stack, Session({name.replace("_", "-"): script for name, script in scripts.items()}))
+
+
+# The stack's config.
+
+
+def test_a_config_that_is_sound_needs_neither_times_nor_seed(make: Make) -> None:
+    """`samebox campaign aws` sets them; what an earlier run left of them is no problem either."""
+    assert here.look_at_config(make()).met is True
+    left = {"created": "2026-01-01T00:00:00Z", "expires": "2026-01-02T00:00:00Z", "hostKeySeed": {"secure": "v1:abc"}}
+    assert here.look_at_config(make(**left)).met is True
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"operatorCidr": "0.0.0.0/0"}, "lets the whole internet"),
+        ({"hostKeySeed": "5a" * 32}, "stands there for everybody to read"),
+        ({"owner": ""}, "samebox:owner is missing. Set it: pulumi config set samebox:owner"),
+        ({"availabilityZone": "eu-central-1a"}, "isn't a zone of region us-west-2"),
+    ],
+)
+def test_a_wrong_config_is_told_as_preview_tells_it(make: Make, changes: Mapping[str, Any], says: str) -> None:
+    """By the Pulumi program's own reader, with what to type."""
+    found = here.look_at_config(make(**changes))
+    assert (found.met, found.found) == (False, "Pulumi.sn.yaml can't be used")
+    assert says in found.next_step
+
+
+def test_a_key_that_ec2_does_not_take_is_a_wrong_config(make: Make, tmp_path: Path) -> None:
+    """ImportKeyPair would refuse it in the middle of `up`."""
+    (tmp_path / "key.pub").write_text("ecdsa-sha2-nistp256 AAAAE2Vj\n")
+    found = here.look_at_config(make())
+    assert found.met is False
+    assert "EC2 takes ssh-ed25519 and ssh-rsa only" in found.next_step
+
+
+def test_a_preset_is_not_yet_a_stack() -> None:
+    """It can be looked at all the same; first comes the copy of it, then what it lacks."""
+    found = here.look_at_config(planned(CHECKOUT / "infra/..", "smoke"))
+    if not (CHECKOUT / "Pulumi.smoke.yaml").is_file():  # somebody's own
+        assert found.met is False
+        assert found.next_step.startswith("cp infra/presets/smoke.yaml Pulumi.smoke.yaml\nsamebox:owner is missing")
+
+
+def test_a_config_that_nobody_can_judge_is_not_known(make: Make, tmp_path: Path) -> None:
+    """The program isn't there: said, not raised."""
+    stack = make()
+    (tmp_path / "infra").unlink()
+    found = here.look_at_config(stack)
+    assert found.met is None
+    assert "infra" in found.found
+
+
+# This machine, and room on the cluster.
+
+
+def test_room_for_the_report_is_told_or_refused(make: Make) -> None:
+    """With the sizes; a type without room is refused by name."""
+    found = here.look_at_room(make())
+    assert found.met is True
+    assert found.found.startswith("2 x m5.xlarge: driver 4,096 MiB")
+    found = here.look_at_room(make(reportInstanceType="t3.medium"))
+    assert found.met is False
+    assert "t3.medium" in found.found
+
+
+@pytest.mark.parametrize(("version", "met"), [("v3.300.0", True), ("v3.100.0", False), (None, False)])
+def test_the_pulumi_on_the_path(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str | None, met: bool
+) -> None:
+    """New enough, too old, not there."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    if version:
+        (tmp_path / "bin" / "pulumi").write_text(f"#!/bin/sh\necho {version}\n")
+        (tmp_path / "bin" / "pulumi").chmod(0o755)
+    found = here.look_at_pulumi(make())
+    assert found.met is met
+    assert (version or "not on the PATH") in found.found
+    assert met or "pulumi.com" in found.next_step
+
+
+# Who asks.
+
+
+def test_who_asks(make: Make) -> None:
+    """Account and identity, so that the wrong account is seen."""
+    assert look(account.look_at_identity, make()).found.startswith("account 123456789012, arn:aws:")
+
+
+def temporary(method: str) -> Session:
+    """Credentials with a token, got in some way."""
+    return Session({}, Credentials("id", "secret", "token", method=method))
+
+
+def test_credentials_that_say_no_end(make: Make) -> None:
+    """Keys have none; some are renewed; of others nobody knows."""
+    for session, met in {
+        Session({}, Credentials("id", "secret")): True,
+        temporary("assume-role"): True,
+        temporary("sso"): None,
+        temporary("env"): None,
+    }.items():
+        found: Finding = account.look_at_credentials(make(), session)  # type: ignore[arg-type]
+        assert found.met is met
+        assert (found.next_step != "") == (met is None)
+
+
+@pytest.mark.parametrize(("needs_h", "met"), [(None, True), (1.5, True), (2.5, False)])
+def test_credentials_that_end(make: Make, monkeypatch: pytest.MonkeyPatch, needs_h: float | None, met: bool) -> None:
+    """In two hours, as the environment says: compared with the campaign's time where there is one."""
+    end = datetime.now(UTC) + timedelta(hours=2, seconds=30)
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "id",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_SESSION_TOKEN": "token",
+        "AWS_CREDENTIAL_EXPIRATION": end.isoformat(),
+    }.items():
+        monkeypatch.setenv(name, value)
+    needs_s = None if needs_h is None else needs_h * 3600
+    found = account.look_at_credentials(make(needs_s=needs_s), boto3.session.Session(region_name=REGION))
+    assert found.met is met
+    assert "in 2.0 h" in found.found
+    assert (f"takes {needs_h:.1f} h" if needs_h else "--campaign FILE") in found.found
+
+
+# The quota.
+
+
+def quota(value: float) -> list[Answer]:
+    """What Service Quotas answers."""
+    return [("get_service_quota", {"Quota": {"QuotaCode": account.STANDARD_QUOTA, "Value": value}})]
+
+
+def launch(kind: str, **tags: str) -> None:
+    """One running instance."""
+    ec2 = boto3.client("ec2", region_name=REGION)
+    image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    specification: Any = [
+        {"ResourceType": "instance", "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+    ]
+    kinds: Any = kind
+    ec2.run_instances(
+        ImageId=image, InstanceType=kinds, MinCount=1, MaxCount=1, TagSpecifications=specification if tags else []
+    )
+
+
+def test_the_quota_less_what_others_run(make: Make) -> None:
+    """smoke asks for 18, as docs/aws.md says; this campaign's own hosts and other families don't count."""
+    launch("m5.xlarge")
+    launch("i3en.large", project="samebox", campaign="smoke")
+    launch("g4dn.xlarge")
+    found = look(account.look_at_quota, make(), service_quotas=quota(22))
+    assert (found.met, found.found) == (True, "18 needed; quota 22, of which 4 are running")
+    found = look(account.look_at_quota, make(), service_quotas=quota(21))
+    assert found.met is False
+    assert found.next_step.startswith("Ask for 22: Service Quotas, Amazon EC2, L-1216C47A")
+
+
+COUNTED = ("m5.xlarge", "im4gn.large", "is4gen.large", "t3.small", "z1d.large")
+NOT_COUNTED = ("inf2.xlarge", "trn1.2xlarge", "mac2.metal", "hpc7a.12xlarge", "u-6tb1.metal", "p4d.24xlarge")
+
+
+@pytest.mark.parametrize(
+    ("kind", "counts"), [*((kind, True) for kind in COUNTED), *((kind, False) for kind in NOT_COUNTED)]
+)
+def test_which_types_are_of_the_standard_quota(kind: str, counts: bool) -> None:
+    """https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html"""
+    assert (account.STANDARD.match(kind) is not None) is counts
+
+
+def test_every_type_that_settings_accept_is_of_that_quota() -> None:
+    """Of another one nobody would be told."""
+    assert all(account.STANDARD.match(kind) for kind in INSTANCE_TYPES)
+
+
+# Zone, launch, image.
+
+
+def offered(zones: Mapping[str, str]) -> list[Answer]:
+    """Each type in the zones whose letters are given."""
+    found = [
+        {"InstanceType": kind, "LocationType": "availability-zone", "Location": f"{REGION}{letter}"}
+        for kind, letters in zones.items()
+        for letter in letters
+    ]
+    return [("describe_instance_type_offerings", {"InstanceTypeOfferings": found})]
+
+
+def test_types_that_the_zone_has_or_lacks(make: Make) -> None:
+    """The zones that have all of them are named, with the command; or that none has."""
+    everywhere = {"i3en.large": "abc", "m5.xlarge": "abc", "m5n.large": "abc", "t3.medium": "abc"}
+    assert look(hosts.look_at_offerings, make(), ec2=offered(everywhere)).met is True
+    found = look(hosts.look_at_offerings, make(), ec2=offered({**everywhere, "i3en.large": "bc", "m5n.large": "cd"}))
+    assert found.met is False
+    assert found.found == (
+        "us-west-2a lacks i3en.large (is in us-west-2b, us-west-2c); m5n.large (is in us-west-2c, us-west-2d)"
+    )
+    assert "pulumi config set --stack sn samebox:availabilityZone us-west-2c" in found.next_step
+    found = look(hosts.look_at_offerings, make(), ec2=offered({**everywhere, "m5n.large": ""}))
+    assert "m5n.large (is in no zone of the region)" in found.found
+    assert "another region" in found.next_step
+
+
+def test_a_launch_that_would_succeed_launches_nothing(make: Make) -> None:
+    """moto's dry run, as AWS's, ends in an error that means yes."""
+    found = look(hosts.look_at_launching, make())
+    assert found.met is True
+    assert found.found.startswith("i3en.large, m5n.large, t3.medium in us-west-2a")
+    assert boto3.client("ec2", region_name=REGION).describe_instances()["Reservations"] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "met", "says"),
+    [
+        ("UnauthorizedOperation", False, "Allow ec2:RunInstances"),
+        ("Unsupported", False, "As the message says"),
+        ("VPCIdNotSpecified", None, ""),
+        ("RequestLimitExceeded", None, ""),
+    ],
+)
+def test_a_launch_that_would_fail(make: Make, code: str, met: bool | None, says: str) -> None:
+    """The one type that AWS refuses is quoted; what AWS couldn't try isn't called a refusal."""
+    script: list[Answer] = [("run_instances", each) for each in ("DryRunOperation", code, "DryRunOperation")]
+    found = look(hosts.look_at_launching, make(), ec2=script)
+    assert found.met is met
+    assert f"m5n.large: {code}: {REFUSED}" in found.found
+    assert "i3en.large" not in found.found
+    assert found.next_step.startswith(says)
+
+
+def image(**changes: Any) -> list[Answer]:
+    """One image as EC2 describes it."""
+    described = {"ImageId": AMI, "Name": "al2023", "Architecture": "x86_64", "State": "available", **changes}
+    return [("describe_images", {"Images": [described]})]
+
+
+@pytest.mark.parametrize(
+    ("answer", "met", "says"),
+    [
+        (image(), True, "(al2023)"),
+        (image(DeprecationTime="2099-01-01T00:00:00.000Z"), True, "to be deprecated on 2099-01-01"),
+        (image(DeprecationTime="2020-01-01T00:00:00.000Z"), True, "deprecated since 2020-01-01: it launches"),
+        (image(Architecture="arm64"), False, "is for arm64; the hosts are x86_64"),
+        ([("describe_images", {"Images": []})], False, "doesn't exist in us-west-2"),
+    ],
+)
+def test_the_image(make: Make, answer: list[Answer], met: bool, says: str) -> None:
+    """There, deprecated or to be so on a date, of another processor, gone."""
+    found = look(hosts.look_at_image, make(), ec2=answer)
+    assert found.met is met
+    assert says in found.found
+
+
+# EMR.
+
+
+def test_the_release_of_emr(make: Make) -> None:
+    """Known, or not any more."""
+    assert look(report.look_at_release, make()).met is True
+    gone: list[Answer] = [("list_release_labels", {"ReleaseLabels": ["emr-7.13.1"]})]
+    found = look(report.look_at_release, make(), emr=gone)
+    assert (found.met, found.found) == (False, "us-west-2 has no emr-7.13.0")
+
+
+def test_the_type_of_the_cluster(make: Make) -> None:
+    """Looked for on every page of the list."""
+    pages: list[Answer] = [
+        ("list_supported_instance_types", {"SupportedInstanceTypes": [{"Type": "m4.large"}], "Marker": "next"}),
+        ("list_supported_instance_types", {"SupportedInstanceTypes": [{"Type": "m5.xlarge"}]}),
+    ]
+    assert look(report.look_at_type, make(), emr=pages).met is True
+    found = look(report.look_at_type, make(), emr=[(pages[1][0], {"SupportedInstanceTypes": [{"Type": "c1.medium"}]})])
+    assert found.met is False
+    assert "reportInstanceType m5.xlarge" in found.next_step
+
+
+# All of it.
+
+REFUSALS: dict[str, tuple[str, str, str]] = {
+    # need -> the service and method that AWS refuses, and the permission to be named
+    account.QUOTA: ("service-quotas", "get_service_quota", "servicequotas:GetServiceQuota"),
+    hosts.OFFERED: ("ec2", "describe_instance_type_offerings", "ec2:DescribeInstanceTypeOfferings"),
+    hosts.IMAGE: ("ec2", "describe_images", "ec2:DescribeImages"),
+    report.RELEASED: ("emr", "list_release_labels", "elasticmapreduce:ListReleaseLabels"),
+    report.SUPPORTED: ("emr", "list_supported_instance_types", "elasticmapreduce:ListSupportedInstanceTypes"),
+}
+
+
+@pytest.mark.parametrize("need", REFUSALS)
+def test_what_aws_refuses_is_not_known(make: Make, monkeypatch: pytest.MonkeyPatch, need: str) -> None:
+    """The line names the permission; no other line suffers."""
+    service, method, action = REFUSALS[need]
+    monkeypatch.setattr(looks, "AT_AWS", tuple(each for each in looks.AT_AWS if each.need == need))
+    monkeypatch.setattr(looks, "session", lambda _: Session({service: [(method, "AccessDeniedException")]}))
+    found = {each.need: each for each in looks.look_around(make())}
+    assert found[need].met is None
+    assert found[need].found.startswith("not known: AWS refused")
+    assert found[need].found.endswith(REFUSED)
+    assert f"Allow {action} " in found[need].next_step
+    assert found[here.CONFIG].met is True
+
+
+def test_another_error_of_aws_is_quoted_and_not_known(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A type that the region doesn't know, a service that is down: no traceback, no permission to ask for."""
+    refusing = Session({"service-quotas": [("get_service_quota", "TooManyRequestsException")]})
+    monkeypatch.setattr(looks, "session", lambda _: refusing)
+    monkeypatch.setattr(looks, "AT_AWS", (LookAtAws(account.QUOTA, account.look_at_quota),))
+    found = looks.look_around(make())[-1]
+    assert (found.met, found.next_step) == (None, "")
+    assert "answered GetServiceQuota with TooManyRequestsException" in found.found
+
+
+def test_every_permission_that_is_named_is_in_the_operators_policy() -> None:
+    """The advice is true."""
+    assert all(operator_policy(REGION).allowing(Ask(action)) for action in looks.ACTIONS.values())
+
+
+def test_without_credentials_only_this_machine_is_asked(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Identity isn't met and says what to set; of all else on AWS nothing is known."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    for name, value in {"AWS_EC2_METADATA_DISABLED": "true", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}.items():
+        monkeypatch.setenv(name, value)
+    found = {each.need: each for each in looks.look_around(make())}
+    assert found[account.IDENTITY].met is False
+    assert "AWS_PROFILE" in found[account.IDENTITY].next_step
+    others = {each.need for each in looks.AT_AWS} - {account.IDENTITY}
+    assert {found[need].met for need in others} == {None}
+    assert found[here.ROOM].met is True
+
+
+def test_the_command_says_all_of_it(make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One line for each look; as JSON too; exit 1 because the project's only stack has a wrong network."""
+    make(operatorCidr="0.0.0.0/0")
+    monkeypatch.chdir(tmp_path)
+    campaign = str(CHECKOUT / "campaigns" / "demo.toml")
+    typed = ["--stack", "sn", "--campaign", campaign]
+    result = CliRunner().invoke(doctor.doctor, [*typed, "--json"], standalone_mode=False)
+    assert result.exception is None
+    lines = {line["need"]: line for line in json.loads(result.output)}
+    assert list(lines) == [*(each.need for each in looks.HERE), *(each.need for each in looks.AT_AWS)]
+    assert lines[hosts.LAUNCH]["met"] is True
+    assert lines[account.QUOTA]["met"] is None  # moto knows no quotas of EC2
+    assert (result.return_value, lines[here.CONFIG]["met"]) == (1, False)
+    result = CliRunner().invoke(doctor.doctor, typed, standalone_mode=False)
+    assert "lets the whole internet" in " ".join(result.output.split())
+
+
+def test_what_is_not_known_does_not_fail_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what is missing does."""
+    for met, status in {None: 0, True: 0, False: 1}.items():
+        monkeypatch.setattr(doctor, "findings_of", lambda *_, met=met: (Finding("a need", met, "what is [there]"),))
+        result = CliRunner().invoke(doctor.doctor, ["--stack", "sn"], standalone_mode=False)
+        assert (result.exception, result.return_value) == (None, status)
+        assert "what is [there]" in result.output
+
+
+def test_a_campaign_without_a_stack_is_refused() -> None:
+    """There is nothing to compare it with."""
+    result = CliRunner().invoke(doctor.doctor, ["--campaign", "demo.toml"], standalone_mode=False)
+    assert isinstance(result.exception, InvalidInput)
