@@ -28,7 +28,8 @@ def require_ready(stack: str, needs_s: float) -> None:
     if missing:
         raise MissingRequirement(
             "\n  ".join([f"stack {stack} can't be stood up as things are:", *missing]),
-            next_step=f"Mend them; `samebox doctor --stack {stack}` looks again, and costs nothing.",
+            next_step=f"Mend them; `samebox doctor --stack {stack}` looks again, and costs nothing. "
+            "Step by step (docs/aws.md) nothing of it is required.",
         )
     for finding in findings:
         if finding.met is None:

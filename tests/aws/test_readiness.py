@@ -19,7 +19,7 @@ from moto import mock_aws
 from bench.checkout import CHECKOUT
 from bench.cli import doctor
 from infra.instance_types import INSTANCE_TYPES
-from provisioning.aws.readiness import account, here, hosts, looks, report
+from provisioning.aws.readiness import account, here, hosts, looks, refusals, report
 from provisioning.aws.readiness.planned import LookAtAws, Planned, planned
 from provisioning.errors import InvalidInput
 from provisioning.finding import Finding
@@ -304,21 +304,31 @@ def test_a_launch_that_would_succeed_launches_nothing(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "met", "says"),
+    ("code", "message", "met", "says"),
     [
-        ("UnauthorizedOperation", False, "Allow ec2:RunInstances"),
-        ("Unsupported", False, "As the message says"),
-        ("VPCIdNotSpecified", None, ""),
-        ("RequestLimitExceeded", None, ""),
+        (
+            "UnauthorizedOperation",
+            "Not yours. Encoded authorization failure message: xYz",
+            False,
+            "Allow ec2:RunInstances",
+        ),
+        ("Unsupported", "Not in this zone.", False, "As the message says"),
+        ("VPCIdNotSpecified", "No default VPC for this user.", None, ""),
+        ("MissingInput", "No subnets found for the default VPC 'vpc-1'. Please specify a subnet.", None, ""),
+        ("InvalidInput", "No default subnet for availability zone: 'us-west-2a'.", None, ""),
+        ("RequestLimitExceeded", "Slow down.", None, ""),
     ],
 )
-def test_a_launch_that_would_fail(make: Make, code: str, met: bool | None, says: str) -> None:
+def test_a_launch_that_would_fail(make: Make, code: str, message: str, met: bool | None, says: str) -> None:
     """The one type that AWS refuses is quoted; what AWS couldn't try isn't called a refusal."""
-    script: list[Answer] = [("run_instances", each) for each in ("DryRunOperation", code, "DryRunOperation")]
-    found = look(hosts.look_at_launching, make(), ec2=script)
+    session = Session({})
+    with Stubber(session.client("ec2")) as stubber:
+        for each in ("DryRunOperation", code, "DryRunOperation"):
+            stubber.add_client_error("run_instances", each, message)
+        found = hosts.look_at_launching(make(), session)  # type: ignore[arg-type]
     assert found.met is met
-    assert f"m5n.large: {code}: {REFUSED}" in found.found
-    assert "i3en.large" not in found.found
+    assert f"m5n.large: {code}: {message.partition(' Encoded')[0]}" in found.found
+    assert "i3en.large" not in found.found and "xYz" not in found.found
     assert found.next_step.startswith(says)
 
 
@@ -406,7 +416,7 @@ def test_another_error_of_aws_is_quoted_and_not_known(make: Make, monkeypatch: p
 
 def test_every_permission_that_is_named_is_in_the_operators_policy() -> None:
     """The advice is true."""
-    assert all(operator_policy(REGION).allowing(Ask(action)) for action in looks.ACTIONS.values())
+    assert all(operator_policy(REGION).allowing(Ask(action)) for action in refusals.ACTIONS.values())
 
 
 def test_without_credentials_only_this_machine_is_asked(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,13 +10,14 @@ import boto3
 from botocore.exceptions import ClientError
 
 from provisioning.aws.readiness.planned import LookAtAws, Planned
+from provisioning.aws.readiness.refusals import message_of
 from provisioning.finding import Finding
 
 OFFERED, LAUNCH, IMAGE = "types offered in the zone", "hosts may be launched", "image"
 ARCHITECTURE = "x86_64"
 WOULD_SUCCEED, REFUSED = "DryRunOperation", "UnauthorizedOperation"
-# the trial names no subnet, because the stack makes its own: in an account without a default VPC that can't be tried
-NO_DEFAULT_VPC = ("VPCIdNotSpecified", "DefaultVpcDoesNotExist", "MissingInput", "InvalidSubnetID.NotFound")
+# the trial names no subnet, because the stack makes its own: where there is no default one, that can't be tried
+NO_DEFAULT = re.compile(r"default (VPC|subnet)", re.IGNORECASE)
 PASSING = ("RequestLimitExceeded", "InternalError", "Unavailable", "ServiceUnavailable", "InternalFailure")
 
 
@@ -54,15 +56,18 @@ def look_at_launching(planned: Planned, session: boto3.session.Session) -> Findi
         return Finding(
             LAUNCH, True, f"{', '.join(answers)} in {planned.zone}, by dry runs, which say nothing of capacity"
         )
-    quoted = "; ".join(f"{kind}: {error['Code']}: {error['Message']}" for kind, error in unlaunchable.items())
-    codes = {error["Code"] for error in unlaunchable.values()}
-    if codes <= {*NO_DEFAULT_VPC, *PASSING}:
+    quoted = "; ".join(f"{kind}: {error['Code']}: {message_of(error)}" for kind, error in unlaunchable.items())
+    if all(_wasnt_tried(error) for error in unlaunchable.values()):
         return Finding(LAUNCH, None, f"not known: AWS didn't try it: {quoted}")
-    if REFUSED in codes:
+    if REFUSED in {error["Code"] for error in unlaunchable.values()}:
         return Finding(
             LAUNCH, False, quoted, "Allow ec2:RunInstances: infra/operator-policy.json, with your stack's region in it."
         )
     return Finding(LAUNCH, False, quoted, "As the message says; docs/aws.md has the keys of the config.")
+
+
+def _wasnt_tried(error: Any) -> bool:
+    return error["Code"] in PASSING or NO_DEFAULT.search(error["Message"]) is not None
 
 
 def _dry_run(planned: Planned, session: boto3.session.Session, kind: str) -> Any:

@@ -1,4 +1,4 @@
-"""All looks in the order in which they are told, and what is said of one that AWS doesn't answer."""
+"""All looks in the order in which they are told."""
 
 from __future__ import annotations
 
@@ -6,23 +6,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from provisioning.aws.readiness import account, here, hosts, report
 from provisioning.aws.readiness.planned import LookAtAws, LookHere, Planned
+from provisioning.aws.readiness.refusals import unanswered
 from provisioning.aws.session import session
 from provisioning.errors import MissingRequirement
 from provisioning.finding import Finding
 
 HERE: tuple[LookHere, ...] = here.LOOKS
 AT_AWS: tuple[LookAtAws, ...] = (*account.LOOKS, *hosts.LOOKS, *report.LOOKS)
-DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError")
-# operation -> the permission that it asks for
-ACTIONS = {
-    "DescribeImages": "ec2:DescribeImages",
-    "DescribeInstanceTypeOfferings": "ec2:DescribeInstanceTypeOfferings",
-    "DescribeInstanceTypes": "ec2:DescribeInstanceTypes",
-    "DescribeInstances": "ec2:DescribeInstances",
-    "GetServiceQuota": "servicequotas:GetServiceQuota",
-    "ListReleaseLabels": "elasticmapreduce:ListReleaseLabels",
-    "ListSupportedInstanceTypes": "elasticmapreduce:ListSupportedInstanceTypes",
-}
 
 
 def look_around(planned: Planned) -> tuple[Finding, ...]:
@@ -40,19 +30,3 @@ def look_around(planned: Planned) -> tuple[Finding, ...]:
         except (ClientError, BotoCoreError) as error:
             found.append(unanswered(each.need, error))
     return tuple(found)
-
-
-def unanswered(need: str, error: ClientError | BotoCoreError) -> Finding:
-    """The line of a look that AWS refused, or didn't answer."""
-    if not isinstance(error, ClientError):
-        return Finding(need, None, f"not known: {error}")
-    operation, said = error.operation_name, error.response["Error"]
-    if said["Code"] in DENIED:
-        action = ACTIONS.get(operation, operation)
-        return Finding(
-            need,
-            None,
-            f"not known: AWS refused {operation}: {said['Message']}",
-            f"Allow {action} (infra/operator-policy.json has it).",
-        )
-    return Finding(need, None, f"not known: AWS answered {operation} with {said['Code']}: {said['Message']}")
