@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -448,6 +449,14 @@ def test_the_command_says_all_of_it(make: Make, monkeypatch: pytest.MonkeyPatch,
     assert (result.return_value, lines[here.CONFIG]["met"]) == (1, False)
     result = CliRunner().invoke(doctor.doctor, typed, standalone_mode=False)
     assert "lets the whole internet" in " ".join(result.output.split())
+
+
+def test_the_guide_has_every_line() -> None:
+    """In the order in which they are printed."""
+    section = (CHECKOUT / "docs/aws.md").read_text().split("## Before anything is paid\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ([\w ',]+) \| ", section, re.MULTILINE)
+    needs = [*(each.need for each in looks.HERE), *(each.need for each in looks.AT_AWS)]
+    assert ", ".join(rows) == ", ".join(["line", *needs])
 
 
 def test_what_is_not_known_does_not_fail_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
