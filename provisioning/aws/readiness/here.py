@@ -57,7 +57,10 @@ def look_at_config(planned: Planned) -> Finding:
 
 def _as_pulumi_hands_it_over(config: dict[str, Any], now: datetime) -> dict[str, Any]:
     """Every value as text, a table as JSON; what a run sets as a run would set it, but for a seed that stands there unencrypted."""
-    texts = {key: json.dumps(value) if isinstance(value, dict | list) else str(value) for key, value in config.items()}
+    texts = {
+        key: json.dumps(value, default=str) if isinstance(value, dict | list) else str(value)
+        for key, value in config.items()
+    }
     texts |= {"created": utc_text(now), "expires": utc_text(now + LIFE)}
     texts.setdefault("campaign", "campaign")  # taken from the campaign by that command, too
     secret_keys = []
