@@ -191,13 +191,11 @@ def show_cost(campaign_file: Path, choice: Choice, stack_name: str) -> None:
 
 
 def agreed() -> bool:
-    """Whether the operator typed yes. Raises InvalidInput where nobody can be asked."""
+    """Whether the operator typed yes. Raises InvalidInput where stdin is closed."""
     try:
         return bool(click.prompt("Type yes to spend it", default="", show_default=False, err=True).strip() == "yes")
     except click.Abort:
-        raise InvalidInput(
-            "nobody agreed to the cost: standard input has ended.", next_step="In a script: --yes"
-        ) from None
+        raise InvalidInput("no confirmation of the cost: stdin closed.", next_step="In a script: --yes") from None
 
 
 @dataclass(frozen=True)

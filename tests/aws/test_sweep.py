@@ -131,7 +131,7 @@ def test_taking_away_leaves_nothing_but_the_bucket() -> None:
 
 
 def test_only_what_was_shown_is_taken_away() -> None:
-    """What appears between the list and the deletion stays: nobody agreed to it."""
+    """What appears between the list and the deletion stays: it was never confirmed."""
     first = ours("c1")
     sweep, clock = Sweep([REGION]), Clock()
     shown = sweep.find().left

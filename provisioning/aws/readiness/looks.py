@@ -23,7 +23,10 @@ def look_around(planned: Planned) -> tuple[Finding, ...]:
     except MissingRequirement as error:
         first, *others = AT_AWS
         found.append(Finding(first.need, False, str(error), error.next_step))
-        return (*found, *(Finding(each.need, None, "not known: nobody has been asked") for each in others))
+        return (
+            *found,
+            *(Finding(each.need, None, "not known: AWS was not asked, for want of credentials") for each in others),
+        )
     for each in AT_AWS:
         try:
             found.append(each.look(planned, opened))
