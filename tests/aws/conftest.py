@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,3 +71,11 @@ def results(tmp_path: Path, request: pytest.FixtureRequest) -> Results:
     ]
     name = request.function.__name__.replace("_", "-")
     return Results(write_results(tmp_path / "results" / "demo", plans, Shape(rate_per_s=200), campaign=name))
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell that starts tests in the background has SIGINT ignored, which the command would inherit."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -383,14 +383,6 @@ def outputs(target: EmrTarget, folder: Path) -> Path:
     return file
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """A shell that starts tests in the background has SIGINT ignored, which the command would inherit."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.infra
 @pytest.mark.usefixtures("interruptible")
 def test_interrupted_the_step_goes_on_and_the_same_command_comes_back(

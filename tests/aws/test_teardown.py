@@ -101,6 +101,7 @@ def test_hosts_that_came_up_half_way_are_taken_away() -> None:
     assert hosts.diary == ["up", "down", "look"]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_second_interrupt_does_not_cut_the_teardown_short() -> None:
     """Ctrl-C while hosts are taken away is ignored, and works again afterwards."""
     hosts = Hosts(interrupt_while_down=True)
