@@ -138,6 +138,10 @@ def test_a_stall_costs_what_it_would_have_cost_a_user(clients: list[ThreadHost],
     assert late > 0.25 * SCHEDULED
     # two windows of five in the stall; a busy machine delays some more
     assert 10 <= sum(latency > 200 for latency in publish_ms) < late / 4
+    for producer in (0, 1):
+        own = sorted((row for row in rows if row["producer"] == producer), key=lambda row: int(row["sequence"]))
+        # a send is timed after the window has made room for it
+        assert all(later["sent_ns"] >= earlier["acked_ns"] for earlier, later in zip(own, own[5:], strict=False))
 
 
 def test_loss_is_visible_and_the_drain_gives_up(clients: list[ThreadHost], tmp_path: Path) -> None:
