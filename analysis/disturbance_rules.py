@@ -160,9 +160,10 @@ def _own_user_cores(evidence: Evidence, machine: str) -> float:
     hosts = evidence.trial.hosts_beside(machine)
     daemons = [use for use in evidence.daemons if use.host in hosts]
     workers = [worker for worker in evidence.observation("workers") if worker.get("host") in hosts]
-    silent = [f"{use.daemon} on {use.host}" for use in daemons if use.user_cores is None]
     # one that ended before the measure phase used nothing in it: that it did is an outcome, and no lack of a measurement
-    silent = [name for name in silent if name not in evidence.daemons_ended()]
+    ended = evidence.daemons_ended()
+    untold = [f"{use.daemon} on {use.host}" for use in daemons if use.user_cores is None]
+    silent = [name for name in untold if name not in ended]
     if not evidence.ended_by_the_system():
         silent += [worker["worker"] for worker in workers if not worker.get("measured")]
     if silent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,10 +104,12 @@ class Evidence:
 
     def daemons_gone(self) -> list[str]:
         """The daemons that ended, or were another process at the end; none where they were not recorded."""
-        daemons = self.trial.document["observations"].get("daemons") or []
-        return [f"{each['daemon']} on {each['host']}" for each in daemons if each["pid_at_end"] != each["pid_at_start"]]
+        return self._daemons_where(lambda each: each["pid_at_end"] != each["pid_at_start"])
 
     def daemons_ended(self) -> list[str]:
         """Those of `daemons_gone` in whose place no other process was."""
+        return self._daemons_where(lambda each: each["pid_at_end"] is None)
+
+    def _daemons_where(self, holds: Callable[[Mapping[str, Any]], bool]) -> list[str]:
         daemons = self.trial.document["observations"].get("daemons") or []
-        return [f"{each['daemon']} on {each['host']}" for each in daemons if each["pid_at_end"] is None]
+        return [f"{each['daemon']} on {each['host']}" for each in daemons if holds(each)]
