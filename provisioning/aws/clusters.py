@@ -41,9 +41,8 @@ class StackClusters:
         self._now_s, self._sleep = now_s, sleep
 
     def end_all(self, on_line: Follow) -> None:
-        config = self._stack.config()
-        region = Region(session(str(config["region"])), str(config["region"]))
-        scope = Scope(str(config["campaign"]))
+        name, campaign = self._stack.required("region", "campaign")
+        region, scope = Region(session(name), name), Scope(campaign)
         emr: EMRClient = region.client("emr")
         deadline_s = self._now_s() + ENDS_WITHIN_S
         told: set[str] = set()

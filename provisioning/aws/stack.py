@@ -105,6 +105,17 @@ class Stack:
                     values[name] = None if entry.get("secret") else shown
         return values
 
+    def required(self, *keys: str, example: str = "VALUE") -> tuple[str, ...]:
+        """The texts that keys of the config have. Raises InvalidInput with the command that sets one that has none."""
+        config = self.config()
+        for key in keys:
+            if not isinstance(config.get(key), str):
+                raise InvalidInput(
+                    f"{self.config_file.name}: key 'samebox:{key}' is missing.",
+                    next_step=f"pulumi config set samebox:{key} {example} --stack {self.name}",
+                )
+        return tuple(config[key] for key in keys)
+
     def set_config(self, path: str, value: str | int) -> None:
         """Sets one value in the stack's config file; `path` is a key, or key.key within a table."""
         self._text("config set", ["--path", "--plaintext", "--", path, str(value)])

@@ -17,7 +17,7 @@ from provisioning.aws.region import Region
 from provisioning.aws.removal import COMPUTE, ORDER, NotOurs, remove
 from provisioning.aws.session import session
 from provisioning.aws.stack import Stack
-from provisioning.errors import InvalidInput, SameboxError
+from provisioning.errors import SameboxError
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 # what hung on a host is free some time after it has ended; a terminating EMR cluster takes minutes
@@ -40,14 +40,8 @@ Sleep = Callable[[float], None]
 
 def sweep_of(stack: Stack) -> Sweep:
     """The sweep of a stack's region for its campaign. Raises InvalidInput if its config lacks one of them."""
-    config = stack.config()
-    for key in ("region", "campaign"):
-        if not isinstance(config.get(key), str):
-            raise InvalidInput(
-                f"{stack.config_file.name}: key 'samebox:{key}' is missing.",
-                next_step=f"pulumi config set samebox:{key} VALUE --stack {stack.name}",
-            )
-    return Sweep([config["region"]], config["campaign"])
+    region, campaign = stack.required("region", "campaign")
+    return Sweep([region], campaign)
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def extend(stack: Stack, hours: float, now: datetime, on_line: Follow, *, connec
             f"nothing is up in stack {stack.name}, so there is nothing to extend.",
             next_step=f"`pulumi config set samebox:expires TIME --stack {stack.name}` sets it before `pulumi up`.",
         )
-    before = _configured(stack)
+    (before,) = stack.required("expires", example="2026-11-21T20:00:00Z")
     new = later(before, hours, now)
     expires = utc_text(new)
     stack.set_config("expires", expires)
@@ -132,16 +132,6 @@ def extend(stack: Stack, hours: float, now: datetime, on_line: Follow, *, connec
         for host in hosts:
             host.close()
     return Extended(expires, tuple(host.name for host in hosts))
-
-
-def _configured(stack: Stack) -> str:
-    expires = stack.config().get("expires")
-    if not isinstance(expires, str):
-        raise InvalidInput(
-            f"{stack.config_file.name}: key 'samebox:expires' is missing.",
-            next_step=f"pulumi config set samebox:expires 2026-11-21T20:00:00Z --stack {stack.name}",
-        )
-    return expires
 
 
 def _require_harmless(plan: Sequence[Change], stack: str) -> None:
