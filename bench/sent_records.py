@@ -5,18 +5,18 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.recorded import TRIAL_SCHEMA, SentKeys, documented
 from bench.results import Results
 from provisioning.aws.bucket_layout import results_folder
+from provisioning.aws.transfer import MEGABYTE, so_far
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
 
 if TYPE_CHECKING:
     from provisioning.aws.emr import Progress
     from provisioning.aws.storage import Bucket
-
-_MEGABYTE = 10**6
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,6 @@ class SentRecords:
 
     completed: Mapping[str, int]
     ended_early: Mapping[str, int]
-
-    def missing(self, results: Results) -> dict[str, int]:
-        """Those that aren't in the results folder, or not whole."""
-        return {
-            name: size for name, size in {**self.completed, **self.ended_early}.items() if _size(results, name) != size
-        }
 
 
 def sent_records(results: Results) -> SentRecords:
@@ -50,8 +44,8 @@ def sent_records(results: Results) -> SentRecords:
 
 def require_here(results: Results) -> None:
     """Raises InvalidInput if records of completed trials are in a bucket only."""
-    bucket, sent = results.records_bucket(), sent_records(results)
-    if any(_size(results, name) != size for name, size in sent.completed.items()):
+    if _missing(results, sent_records(results).completed):
+        bucket = results.records_bucket()
         raise InvalidInput(
             f"the records of {results.root} are in the bucket {bucket}: the client hosts sent them there.",
             next_step=f"Make the report there: samebox report {results.root} --on emr --stack NAME\n"
@@ -66,7 +60,7 @@ def bring_here(results: Results, bucket: Bucket, progress: Progress) -> None:
     """
     folder, sent = results_folder(results.name_in_bucket()), sent_records(results)
     there = bucket.sizes(f"{folder}/")
-    wanted = sent.missing(results)
+    wanted = _missing(results, {**sent.completed, **sent.ended_early})
     lost = sorted(name for name in wanted if name in sent.completed and there.get(f"{folder}/{name}") != wanted[name])
     if lost:
         raise SameboxError(
@@ -77,23 +71,22 @@ def bring_here(results: Results, bucket: Bucket, progress: Progress) -> None:
     total_bytes, free_bytes = sum(wanted.values()), shutil.disk_usage(results.root).free
     if total_bytes > free_bytes:
         raise MissingRequirement(
-            f"the records take {total_bytes / _MEGABYTE:,.0f} MB and {results.root} has {free_bytes / _MEGABYTE:,.0f} MB left.",
+            f"the records take {total_bytes / MEGABYTE:,.0f} MB and {results.root} has {free_bytes / MEGABYTE:,.0f} MB left.",
             next_step="Move the results folder to a larger disk, or make the report there: --on emr",
         )
     if wanted:
         progress.notice(
-            f"fetching {len(wanted)} record files, {total_bytes / _MEGABYTE:,.1f} MB, from {bucket.at(folder)}"
+            f"fetching {len(wanted)} record files, {total_bytes / MEGABYTE:,.1f} MB, from {bucket.at(folder)}"
         )
-    arrived_bytes = 0
-
-    def tell(key: str) -> None:
-        nonlocal arrived_bytes
-        arrived_bytes += there[key]
-        progress.detail(f"{arrived_bytes / _MEGABYTE:,.1f} of {total_bytes / _MEGABYTE:,.1f} MB fetched")
-
-    bucket.fetch({f"{folder}/{name}": results.root / name for name in wanted}, tell)
+    keys = {f"{folder}/{name}": name for name in wanted}
+    tell = so_far({key: there[key] for key in keys}, "fetched", progress.detail)
+    bucket.fetch({key: results.root / name for key, name in keys.items()}, tell)
 
 
-def _size(results: Results, name: str) -> int | None:
-    file = results.root / name
+def _missing(results: Results, files: Mapping[str, int]) -> dict[str, int]:
+    """Those of these files that aren't in the results folder, or not whole."""
+    return {name: size for name, size in files.items() if _size(results.root / name) != size}
+
+
+def _size(file: Path) -> int | None:
     return file.stat().st_size if file.is_file() else None

@@ -38,9 +38,8 @@ PYTHON_WORKER_MIB = 512
 HEAP_OF_A_TASK_MIB = 512
 LEAST_HEAP_MIB, MOST_HEAP_MIB = 1_024, 30_720
 MOST_CORES = 8
-JVM_COSTS_VCPUS = (
-    0.5  # an executor more compiles, collects and fetches by itself: assumed, so that few large ones are taken
-)
+# an executor more compiles, collects and fetches by itself: assumed, so that few large ones are taken
+JVM_COSTS_VCPUS = 0.5
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from provisioning.aws.libraries import Libraries, library_archive
 from provisioning.aws.session import session
 from provisioning.aws.spark_step import SparkStep
 from provisioning.aws.storage import Bucket
+from provisioning.aws.transfer import MEGABYTE, so_far
 from provisioning.errors import SameboxError
 from provisioning.software.delivery import digest_of
 from provisioning.software.maven import locked
@@ -35,7 +36,6 @@ SUCCESS = "_SUCCESS"
 MANIFEST = "manifest.json"
 RECORDS_SUFFIX = ".parquet"
 CLUSTER_ENDS_WITHIN_S = 300.0
-_MEGABYTE = 10**6
 
 
 @dataclass(frozen=True)
@@ -214,16 +214,9 @@ class _Run:
         if not files:
             return
         sizes = {key: file.stat().st_size for key, file in files.items()}
-        total, arrived = sum(sizes.values()), 0
         if what:
-            self._progress.notice(f"uploading {what}: {len(files)} files, {total / _MEGABYTE:.1f} MB")
-
-        def tell(key: str) -> None:
-            nonlocal arrived
-            arrived += sizes[key]
-            self._progress.detail(f"{arrived / _MEGABYTE:.1f} of {total / _MEGABYTE:.1f} MB sent")
-
-        bucket.upload(files, tell)
+            self._progress.notice(f"uploading {what}: {len(files)} files, {sum(sizes.values()) / MEGABYTE:.1f} MB")
+        bucket.upload(files, so_far(sizes, "sent", self._progress.detail))
 
     def _see_through(self, running: Running) -> None:
         try:
