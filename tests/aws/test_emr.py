@@ -28,6 +28,8 @@ from provisioning.aws.emr_logs import last_words
 from provisioning.aws.emr_sizes import sizes_on
 from provisioning.aws.emr_target import RELEASE, EmrTarget, emr_target
 from provisioning.aws.libraries import CLUSTER_PYTHON, libraries
+from provisioning.aws.rehearsal.cloud.yarn import require_room
+from provisioning.aws.rehearsal.cloud.yarn_submit import Refused, parse
 from provisioning.aws.report_job import ReportJob, report_on_emr
 from provisioning.aws.spark_step import SparkStep
 from provisioning.aws.storage import Bucket, Location, location
@@ -35,8 +37,6 @@ from provisioning.errors import InvalidInput, SameboxError
 from tests.analysis.synthetic_results import Plan, Shape, write_results
 from tests.aws.heard import Heard
 from tests.aws.sent_records import let_hosts_send_records
-from tests.infra.double.yarn import require_room
-from tests.infra.double.yarn_submit import Refused, parse
 
 REGION = "us-west-2"
 OUTPUTS: dict[str, Any] = {

@@ -15,9 +15,9 @@ from provisioning.aws import emr_sizes
 from provisioning.aws.emr import Emr
 from provisioning.aws.emr_sizes import Node, SparkSizes, load_nodes, sizes_on, spark_sizes
 from provisioning.aws.emr_target import RELEASE
+from provisioning.aws.rehearsal.cloud.yarn import NoRoom, require_room
 from provisioning.aws.shape import load_shape, stack_file
 from provisioning.errors import InvalidInput
-from tests.infra.double.yarn import NoRoom, require_room
 
 REGION = "us-west-2"
 MOST_INSTANCES = 64  # that settings take

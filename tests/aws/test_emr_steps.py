@@ -26,12 +26,12 @@ from bench.report_on_emr import make_report_on_emr
 from bench.results import Results
 from provisioning.aws.bucket_layout import results_folder
 from provisioning.aws.emr_target import RELEASE, EmrTarget
+from provisioning.aws.rehearsal.cloud.local_cloud import Cloud
 from provisioning.aws.report_job import Timing
 from provisioning.aws.spark_step import SparkStep
 from provisioning.errors import SameboxError
 from provisioning.software.maven import user_cache
 from tests.aws.sent_records import let_hosts_send_records
-from tests.infra.double.cloud import Cloud
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(2400)]
 # what is to come comes: these are limits for a machine that is busy with others

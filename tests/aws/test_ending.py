@@ -14,9 +14,9 @@ import pytest
 
 from bench.cli.aws import Leftovers
 from provisioning.aws.pulumi_command import ScriptedPulumi
+from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.aws.stack import Stack
 from tests.aws.world import make_world
-from tests.infra.double.cloud import Cloud, Faults, local_cloud
 
 pytestmark = pytest.mark.integration
 CONFIG = (

@@ -13,9 +13,9 @@ from moto import mock_aws
 
 from provisioning.aws.found import Found
 from provisioning.aws.leftovers import Leftover
+from provisioning.aws.rehearsal.cloud import placement_groups
 from provisioning.aws.sweep import NotRemoved, Sweep
 from tests.aws.world import World, make_world
-from tests.infra.double import placement_groups
 
 REGION = "us-west-2"
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
 from tests.aws.world import IMAGE, World, make_world
 from tests.campaign.command import samebox
-from tests.infra.double.cloud import Cloud, local_cloud
-from tests.infra.double.things import client
+from tests.infra.things import client
 
 pytestmark = pytest.mark.integration
 

@@ -14,10 +14,10 @@ from bench.checkout import CHECKOUT
 from bench.load.collect import Upload
 from bench.load.driver import LoadResult
 from bench.load.fleet import RecordFile
+from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
 from provisioning.errors import HostError, HostsFailed
 from provisioning.inventory import RecordsBucket
 from provisioning.ssh import SshHost
-from tests.infra.double.cloud import Cloud, local_cloud
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

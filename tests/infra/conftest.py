@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from provisioning.aws.rehearsal.cloud.hosts import require_hosts
+from provisioning.aws.rehearsal.cloud.local_cloud import local_cloud
+from provisioning.aws.rehearsal.engine.engine import Engine, find_engine
 from provisioning.errors import MissingRequirement
-from tests.infra.double.cloud import local_cloud
-from tests.infra.double.hosts import require_hosts
-from tests.infra.double.project import NewProject, Project
-from tests.infra.engine.engine import Engine, find_engine
+from tests.infra.project import NewProject, Project
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,9 @@ import pytest
 
 from bench.checkout import CHECKOUT
 from bench.results import Results
-from tests.infra.double.cloud import Cloud, Faults
-from tests.infra.double.project import NewProject, Project
-from tests.infra.double.things import buckets, instances
+from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults
+from tests.infra.project import NewProject, Project
+from tests.infra.things import buckets, instances
 
 pytestmark = [
     pytest.mark.integration,

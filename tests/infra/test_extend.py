@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from provisioning.aws.rehearsal.cloud.local_cloud import Cloud
 from provisioning.host import Host
 from provisioning.ssh import connect
-from tests.infra.double.cloud import Cloud
-from tests.infra.double.project import NewProject, Project, moment
-from tests.infra.double.things import client, instances
+from tests.infra.project import NewProject, Project, moment
+from tests.infra.things import client, instances
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra, pytest.mark.usefixtures("possible_hosts")]
 TIMER_FILE = "/etc/systemd/system/samebox-expires.timer"

@@ -13,8 +13,8 @@ from provisioning.errors import HostUnreachable
 from provisioning.host import Host
 from provisioning.inventory import Inventory
 from provisioning.ssh import connect
-from tests.infra.double.project import NewProject, moment
-from tests.infra.double.things import client, instances
+from tests.infra.project import NewProject, moment
+from tests.infra.things import client, instances
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra, pytest.mark.usefixtures("possible_hosts")]
 WAIT_S = 300.0

@@ -13,11 +13,11 @@ from collections.abc import Callable
 import pytest
 
 from provisioning.aws.failures import StackFailed
+from provisioning.aws.rehearsal.cloud.local_cloud import CHECKOUT, Faults
 from provisioning.aws.stack import Stack
 from provisioning.aws.update_record import UpdateRecord
-from tests.infra.double.cloud import CHECKOUT, Faults
-from tests.infra.double.project import NewProject, Project
-from tests.infra.double.things import buckets, instances, things
+from tests.infra.project import NewProject, Project
+from tests.infra.things import buckets, instances, things
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra]
 WAIT_S = 300.0

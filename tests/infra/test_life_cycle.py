@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.infra.double.cloud import Faults
-from tests.infra.double.project import NewProject, Project, Step, moment
-from tests.infra.double.things import buckets, client, instances, things
+from provisioning.aws.rehearsal.cloud.local_cloud import Faults
+from tests.infra.project import NewProject, Project, Step, moment
+from tests.infra.things import buckets, client, instances, things
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra]
 WAIT_S = 300.0

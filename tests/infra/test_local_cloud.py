@@ -12,10 +12,10 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from tests.infra.double.cloud import Cloud, Faults, local_cloud
-from tests.infra.double.kinds import Aws
-from tests.infra.double.lookups import LOOKUPS
-from tests.infra.double.schema import lookup_failures
+from provisioning.aws.rehearsal.cloud.kinds import Aws
+from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
+from provisioning.aws.rehearsal.cloud.lookups import LOOKUPS
+from provisioning.aws.rehearsal.cloud.schema import lookup_failures
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

@@ -9,9 +9,9 @@ from pulumi._types import input_type_types
 from pulumi.runtime import rpc
 from pulumi.runtime.proto import provider_pb2
 
-from tests.infra.double.provider import KINDS, AwsDouble
-from tests.infra.double.schema import arguments_class
-from tests.infra.double.values import UNKNOWN, closed, opened
+from provisioning.aws.rehearsal.cloud.provider import KINDS, AwsDouble
+from provisioning.aws.rehearsal.cloud.schema import arguments_class
+from provisioning.aws.rehearsal.cloud.values import UNKNOWN, closed, opened
 
 INSTANCE = "aws:ec2/instance:Instance"
 GOOD_INSTANCE: dict[str, Any] = {

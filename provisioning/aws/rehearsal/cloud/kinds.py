@@ -11,7 +11,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tests.infra.double.values import Properties
+from provisioning.aws.rehearsal.cloud.values import Properties
 
 # A repeated call would hide from a test what the cloud answered first.
 _ONCE = Config(retries={"total_max_attempts": 1}, read_timeout=300)

@@ -21,7 +21,7 @@ import pulumi
 import pulumi_aws
 from pulumi._types import input_type_py_to_pulumi_names, input_type_types, is_input_type
 
-from tests.infra.double.values import Properties, Unknown
+from provisioning.aws.rehearsal.cloud.values import Properties, Unknown
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from pathlib import Path
 import boto3
 from botocore.exceptions import ClientError
 
-from tests.infra.double.cluster_machine import PYTHON_ON_CLUSTER, job_environment, spark_home
-from tests.infra.double.yarn import NoRoom, require_room
+from provisioning.aws.rehearsal.cloud.cluster_machine import PYTHON_ON_CLUSTER, job_environment, spark_home
+from provisioning.aws.rehearsal.cloud.yarn import NoRoom, require_room
 
 # of org.apache.spark.launcher.SparkSubmitOptionParser, 3.5
 WITH_VALUE = {

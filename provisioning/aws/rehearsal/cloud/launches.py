@@ -12,8 +12,8 @@ from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError, InvalidAMIIdError
 from moto.ec2.responses import EC2Response
 
-from tests.infra.double.cloud import LAUNCHING, injected
-from tests.infra.double.placement_groups import require_group
+from provisioning.aws.rehearsal.cloud.local_cloud import LAUNCHING, injected
+from provisioning.aws.rehearsal.cloud.placement_groups import require_group
 
 HOST_TAG = "host"
 LOOK_EVERY_S = 0.05

@@ -10,8 +10,8 @@ from typing import Any
 
 import botocore.session
 
-from tests.infra.double.schema import Failure
-from tests.infra.double.values import Properties, Unknown
+from provisioning.aws.rehearsal.cloud.schema import Failure
+from provisioning.aws.rehearsal.cloud.values import Properties, Unknown
 
 INSTANCE = "aws:ec2/instance:Instance"
 GP3_BASELINE_IOPS = 3000

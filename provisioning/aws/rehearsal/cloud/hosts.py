@@ -22,9 +22,9 @@ from typing import Any
 
 from moto.ec2.models.instances import Instance
 
+from provisioning.aws.rehearsal.cloud.first_boot import MACHINE, SSH_PORT, lay_out
+from provisioning.aws.rehearsal.cloud.local_cloud import injected
 from provisioning.errors import MissingRequirement
-from tests.infra.double.cloud import injected
-from tests.infra.double.first_boot import MACHINE, SSH_PORT, lay_out
 
 PROGRAMS = {
     "unshare": "util-linux",
@@ -40,7 +40,7 @@ DISK_BYTES = 16 * 2**30  # files with holes: they take what is written to them
 BLOCKS = range(100, 255)
 END_TIMEOUT_S = 20.0
 CONTROL_GROUPS = ("/sys/fs/cgroup/blkio", "/sys/fs/cgroup")
-_CHECKOUT = Path(__file__).resolve().parents[3]
+_CHECKOUT = Path(__file__).resolve().parents[4]
 
 
 def require_hosts() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tests.infra.double.kinds import Aws
-from tests.infra.double.values import Properties
+from provisioning.aws.rehearsal.cloud.kinds import Aws
+from provisioning.aws.rehearsal.cloud.values import Properties
 
 
 def _get_ami(aws: Aws, arguments: Properties) -> Properties:

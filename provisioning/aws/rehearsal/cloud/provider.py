@@ -24,12 +24,18 @@ from botocore.exceptions import BotoCoreError, ClientError
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from tests.infra.double import buckets, identity, instances, network, schedules
-from tests.infra.double.kinds import Aws, Kind, is_gone
-from tests.infra.double.lookups import LOOKUPS
-from tests.infra.double.rules import rule_failures
-from tests.infra.double.schema import Failure, UnknownToken, lookup_failures, provider_failures, resource_failures
-from tests.infra.double.values import Properties, closed, opened
+from provisioning.aws.rehearsal.cloud import buckets, identity, instances, network, schedules
+from provisioning.aws.rehearsal.cloud.kinds import Aws, Kind, is_gone
+from provisioning.aws.rehearsal.cloud.lookups import LOOKUPS
+from provisioning.aws.rehearsal.cloud.rules import rule_failures
+from provisioning.aws.rehearsal.cloud.schema import (
+    Failure,
+    UnknownToken,
+    lookup_failures,
+    provider_failures,
+    resource_failures,
+)
+from provisioning.aws.rehearsal.cloud.values import Properties, closed, opened
 
 KINDS: Mapping[str, Kind] = {
     **network.KINDS,

@@ -1,6 +1,6 @@
 """The local cloud's process: moto's server made strict, with what moto lacks. It listens on loopback only.
 
-tests.infra.double.cloud starts it. It prints one line of JSON when it serves and ends when its standard input ends.
+provisioning.aws.rehearsal.cloud.local_cloud starts it. It prints one line of JSON when it serves and ends when its standard input ends.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 
 from moto.server import ThreadedMotoServer
 
-from tests.infra.double import bucket_policies, emr_steps, images, launches, placement_groups
-from tests.infra.double.cloud import environment, injected
-from tests.infra.double.hosts import Hosts
+from provisioning.aws.rehearsal.cloud import bucket_policies, emr_steps, images, launches, placement_groups
+from provisioning.aws.rehearsal.cloud.hosts import Hosts
+from provisioning.aws.rehearsal.cloud.local_cloud import environment, injected
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from moto.core.responses import ActionResult
 from moto.ec2.responses import EC2Response
 
-from tests.infra.double.cloud import injected
+from provisioning.aws.rehearsal.cloud.local_cloud import injected
 
 # Amazon Linux 2023's: al2023-ami-2023.8.20250908 was made on 2025-09-06 and deprecated on 2025-12-05
 LIFE = timedelta(days=90)

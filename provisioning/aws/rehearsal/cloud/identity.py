@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.infra.double.kinds import Aws, Created, Kind, tag_list
-from tests.infra.double.values import Properties
+from provisioning.aws.rehearsal.cloud.kinds import Aws, Created, Kind, tag_list
+from provisioning.aws.rehearsal.cloud.values import Properties
 
 
 def _create_role(aws: Aws, inputs: Properties) -> Created:

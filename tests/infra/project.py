@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from provisioning.aws.rehearsal.cloud.local_cloud import CHECKOUT, Cloud
+from provisioning.aws.rehearsal.engine.engine import Engine
 from provisioning.document import build
 from provisioning.inventory import Inventory
-from tests.infra.double.cloud import CHECKOUT, Cloud
-from tests.infra.engine.engine import Engine
 
-PROVIDER = Path(__file__).with_name("bin")
+PROVIDER = CHECKOUT / "provisioning/aws/rehearsal/cloud/bin"
 COMMAND_TIMEOUT_S = 900
 OPERATOR_CIDR = "203.0.113.7/32"
 

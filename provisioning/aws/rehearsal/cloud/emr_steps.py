@@ -28,8 +28,8 @@ from moto.emr.responses import ElasticMapReduceResponse
 from moto.iam.models import iam_backends
 from werkzeug.exceptions import HTTPException
 
-from tests.infra.double.cluster_machine import make_machine
-from tests.infra.double.yarn import nodes_of
+from provisioning.aws.rehearsal.cloud.cluster_machine import make_machine
+from provisioning.aws.rehearsal.cloud.yarn import nodes_of
 
 START_S = 1.0  # a real cluster takes minutes
 SHIPPING_S = 1.0  # a real cluster ships logs every five minutes

@@ -7,7 +7,7 @@ from typing import Any
 
 import boto3
 
-from tests.infra.double.cloud import Cloud
+from provisioning.aws.rehearsal.cloud.local_cloud import Cloud
 
 _ENDED = ("terminated", "shutting-down")
 # call, key of its list, key of an entry's id

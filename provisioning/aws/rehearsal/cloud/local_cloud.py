@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[3]
+CHECKOUT = Path(__file__).resolve().parents[4]
 REGION = "us-west-2"
 FAULTS_FILE = "faults.json"
 LAUNCHING = ".launching"
@@ -76,7 +76,13 @@ def local_cloud(state_dir: Path, *, hosts: bool) -> Iterator[Cloud]:
     """
     state_dir = state_dir.absolute()
     state_dir.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "tests.infra.double.server", str(state_dir), *(["--hosts"] if hosts else [])]
+    command = [
+        sys.executable,
+        "-m",
+        "provisioning.aws.rehearsal.cloud.server",
+        str(state_dir),
+        *(["--hosts"] if hosts else []),
+    ]
     with (state_dir / LOG_FILE).open("a") as log:
         server = subprocess.Popen(
             command,

@@ -1,6 +1,7 @@
 """Finds the real `pulumi`: the one on PATH when it is recent enough, else one built here once from its pinned Go modules.
 
-Run it (`python -m tests.infra.engine.engine`) to see which, and how long that took. It runs no program and changes no PATH.
+Run it (`python -m provisioning.aws.rehearsal.engine.engine`) to see which, and how long that took. It runs no program and changes
+no PATH.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from pathlib import Path
 from provisioning.software.maven import bundles, resolve, user_cache
 
 HERE = Path(__file__).resolve().parent
-CHECKOUT = HERE.parents[2]
+CHECKOUT = HERE.parents[3]
 PYTHON_ON_CLUSTER = "/usr/bin/python3.11"
 
 
@@ -41,10 +41,8 @@ def make_machine(folder: Path, endpoint: str) -> Path:
     (folder / "bin").mkdir(parents=True)
     base: str = getattr(sys, "_base_executable", sys.executable)
     subprocess.run([base, "-m", "venv", "--without-pip", str(folder / "python")], check=True, timeout=120)
-    _script(
-        folder / "bin" / "spark-submit",
-        f'PYTHONPATH={shlex.quote(str(CHECKOUT))} exec {shlex.quote(sys.executable)} -m tests.infra.double.yarn_submit "$@"',
-    )
+    run = f"PYTHONPATH={shlex.quote(str(CHECKOUT))} exec {shlex.quote(sys.executable)}"
+    _script(folder / "bin" / "spark-submit", f'{run} -m provisioning.aws.rehearsal.cloud.yarn_submit "$@"')
     # the driver's environment is the application master's, and no executor inherits it
     _script(
         folder / "bin" / "driver-python",

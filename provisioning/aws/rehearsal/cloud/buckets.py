@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.infra.double.kinds import Aws, Created, Kind, tag_list
-from tests.infra.double.values import Properties
+from provisioning.aws.rehearsal.cloud.kinds import Aws, Created, Kind, tag_list
+from provisioning.aws.rehearsal.cloud.values import Properties
 
 PUBLIC_ACCESS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from tests.infra.double.kinds import Aws, Created, Kind, on_creation, retag_ec2
-from tests.infra.double.values import Properties
+from provisioning.aws.rehearsal.cloud.kinds import Aws, Created, Kind, on_creation, retag_ec2
+from provisioning.aws.rehearsal.cloud.values import Properties
 
 ANYWHERE = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
 
