@@ -32,7 +32,7 @@ JAVA = """#!/bin/sh
 for word in "$@"; do
   test -x "{folder}/$word" && exec "{folder}/$word"
 done
-echo "no such class: $*"; exit 1
+echo "no such class among these"; exit 1
 """
 SAYS = "#!/bin/sh\nsleep 0.3\ncat <<'END'\n{text}END\n"
 SAYS_WHEN_TOLD = """#!/bin/bash
