@@ -11,6 +11,8 @@ from typing import Any
 
 from bench.campaign import TrialSpec
 from bench.checkout import CHECKOUT, PROOFS, SCRATCH
+from bench.class_data import record_class_data, worth_class_data
+from bench.class_data import step_of as class_data_step
 from bench.cross_check import cross_check_document
 from bench.equipped import SOFTWARE_STEP, equip, software_of
 from bench.load.collect import Collector, Fetch, Upload
@@ -21,8 +23,6 @@ from bench.probe_times import PlannedProbe, agenda
 from bench.progress import Reporter, Step
 from bench.proof.basis import basis_of
 from bench.proof.document import proof_for
-from bench.rehearsal import rehearse, rehearsed
-from bench.rehearsal import step_of as rehearsal_step
 from bench.results import Results
 from bench.revetting import Revetting
 from bench.system_settings import (
@@ -63,7 +63,7 @@ def run_campaign(
 ) -> None:
     """Runs every trial that `results` doesn't have yet, in the planned order. `origin` None = this checkout.
 
-    1. connect to every host and equip it; start each system once, if that makes the campaign shorter (`bench.rehearsal`)
+    1. connect to every host and equip it; start each system once, if that makes the campaign shorter (`bench.class_data`)
     2. measure the load generator's own floor and write the manifest, unless an earlier run of the campaign on these hosts did
     3. run the trials; each is whole on disk before the next begins
     """
@@ -77,9 +77,9 @@ def run_campaign(
         software = software_of(prepared.campaign, store)
         _require_same_software(results, software)
         left = _left(prepared, results.finished())
-        for name in rehearsed(left):
+        for name in worth_class_data(left):
             plan = plan_of(next(spec for spec in left if spec.system == name), prepared.campaign, prepared.profile)
-            rehearse(SYSTEMS[name].deployment(hosts, store), plan, hosts, pythons, reporter)
+            record_class_data(SYSTEMS[name].deployment(hosts, store), plan, hosts, pythons, reporter)
         if results.manifest_file.exists():
             reporter.skip(1)
         else:
@@ -181,7 +181,7 @@ def steps_to_run(prepared: Prepared, finished: Sequence[str], probed: Sequence[s
     left = _left(prepared, finished)
     planned = _agenda(prepared, finished, probed)
     trials = [step for item in planned for step in ((item.step,) if isinstance(item, PlannedProbe) else steps_of(item))]
-    return [SOFTWARE_STEP, *(rehearsal_step(name) for name in rehearsed(left)), FLOOR_STEP, *trials]
+    return [SOFTWARE_STEP, *(class_data_step(name) for name in worth_class_data(left)), FLOOR_STEP, *trials]
 
 
 def _agenda(prepared: Prepared, finished: Sequence[str], probed: Sequence[str]) -> list[PlannedProbe | TrialSpec]:

@@ -20,9 +20,9 @@ from rich.table import Table
 
 from bench.campaign import Campaign
 from bench.checkout import CHECKOUT
+from bench.class_data import PAYS_FROM_TRIALS
 from bench.prepared import prepare
 from bench.progress import reporter_for
-from bench.rehearsal import PAYS_FROM_TRIALS
 from bench.results import Results
 from bench.runner import run_campaign, steps_to_run
 from bench.systems import SYSTEMS

@@ -82,8 +82,8 @@ def test_another_configuration_is_formatted_anew(node: Path, format_node: Format
     assert len(list((node / "kept").iterdir())) == 2
 
 
-def test_a_rehearsal_has_the_tool_run(node: Path, format_node: Format) -> None:
-    """Its class data are what the rehearsal is for; what it writes then replaces what was kept."""
+def test_recording_class_data_has_the_tool_run(node: Path, format_node: Format) -> None:
+    """They are what it is run for then; what it writes then replaces what was kept."""
     format_node()
     wipe(node)
     assert format_node(anew=True) == 0

@@ -21,12 +21,12 @@ from provisioning.host import Host
 from provisioning.page_caches import DropCaches, drop_page_caches
 from provisioning.reset import reset
 
-# A rehearsal takes about as long as this many quicker starts save: 45 s to save 8 (Kafka), 100 s to save 14 (Pulsar), on two cores.
+# It takes about as long as this many quicker starts save: 45 s to save 8 (Kafka), 100 s to save 14 (Pulsar), on two cores.
 PAYS_FROM_TRIALS = 6
-TOPIC = Topic("samebox-rehearsal", 1)
+TOPIC = Topic("samebox-class-data", 1)
 # What it takes to have brokers load all that clients make them use.
 WORKLOAD = Workload(
-    name="rehearsal",
+    name="class-data",
     rate_per_s=100,
     message_bytes=1024,
     partitions=1,
@@ -39,18 +39,18 @@ WORKLOAD = Workload(
 _END_S = 120.0
 
 
-def rehearsed(trials: Sequence[TrialSpec]) -> tuple[str, ...]:
-    """The systems of these trials that are worth a rehearsal."""
+def worth_class_data(trials: Sequence[TrialSpec]) -> tuple[str, ...]:
+    """The systems of these trials that are worth it."""
     counts = Counter(spec.system for spec in trials)
     return tuple(name for name, count in counts.items() if count >= PAYS_FROM_TRIALS)
 
 
 def step_of(system: str) -> Step:
-    """The step of `rehearse` as the progress shows it."""
-    return Step(f"rehearsal of {system}", 15.0 + 2 * SYSTEMS[system].start_s)
+    """The step of `record_class_data` as the progress shows it."""
+    return Step(f"class data of {system}", 15.0 + 2 * SYSTEMS[system].start_s)
 
 
-def rehearse(
+def record_class_data(
     deployment: Deployment,
     plan: Plan,
     hosts: Sequence[Host],
@@ -85,7 +85,7 @@ def rehearse(
         deployment.under_replicated()
     except DeploymentError as error:
         daemons.stop_everything(hosts)
-        reporter.notice(f"{deployment.system} did not get through its rehearsal, so it will start slowly: {error}")
+        reporter.notice(f"{deployment.system} recorded no class data, so it will start slowly: {error}")
         return
     except BaseException:
         daemons.stop_everything(hosts)

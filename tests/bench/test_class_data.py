@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench import rehearsal
+from bench import class_data
 from bench.campaign import TrialSpec, load_campaign, order_of
 from bench.load.driver import LoadSpec
 from bench.progress import PlainReporter
@@ -87,79 +87,79 @@ def verbs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         happened.append("stop")
         return ENDED
 
-    monkeypatch.setattr("bench.rehearsal.daemons.stop_everything", stop)
+    monkeypatch.setattr("bench.class_data.daemons.stop_everything", stop)
 
     def load(spec: LoadSpec, clients: Sequence[Any], pythons: Any) -> SimpleNamespace:
-        assert (spec.topics, spec.workload.partitions) == ((rehearsal.TOPIC.name,), rehearsal.TOPIC.partitions)
+        assert (spec.topics, spec.workload.partitions) == ((class_data.TOPIC.name,), class_data.TOPIC.partitions)
         assert ([host.name for host in clients], pythons) == (["client-1"], {"client-1": "python3"})
         happened.append("load")
         return SimpleNamespace(abort=None)
 
-    monkeypatch.setattr("bench.rehearsal.run_load", load)
-    monkeypatch.setattr("bench.rehearsal.reset", lambda *_args, **_options: happened.append("reset"))
+    monkeypatch.setattr("bench.class_data.run_load", load)
+    monkeypatch.setattr("bench.class_data.reset", lambda *_args, **_options: happened.append("reset"))
     return happened
 
 
-def rehearse(deployment: Played) -> list[str]:
+def record(deployment: Played) -> list[str]:
     """The lines that the user sees."""
     lines: list[str] = []
     reporter = PlainReporter(lines.append)
-    reporter.plan([rehearsal.step_of("kafka")])
+    reporter.plan([class_data.step_of("kafka")])
     pythons = {"client-1": "python3"}
-    rehearsal.rehearse(deployment, PLAN, HOSTS, pythons, reporter)  # type: ignore[arg-type]
+    class_data.record_class_data(deployment, PLAN, HOSTS, pythons, reporter)  # type: ignore[arg-type]
     return lines
 
 
-def test_a_rehearsal_starts_ends_and_keeps(verbs: list[str]) -> None:
+def test_it_starts_ends_and_keeps(verbs: list[str]) -> None:
     """With the plan of the first trial, but for its topic: a hundred partitions would only take time."""
     deployment = Played(verbs)
-    rehearse(deployment)
+    record(deployment)
     asked = ["settings", "load", "count", "replicas"]
     assert verbs == ["install", "reset", "start", "topics", *asked, "stop", "keep"]
-    assert deployment.plan == dataclasses.replace(PLAN, topics=(rehearsal.TOPIC,), record_class_data=True)
+    assert deployment.plan == dataclasses.replace(PLAN, topics=(class_data.TOPIC,), record_class_data=True)
 
 
 def test_class_data_is_recorded_once(verbs: list[str]) -> None:
     """Hosts that have it are left alone."""
-    rehearse(Played(verbs, there=True))
+    record(Played(verbs, there=True))
     assert verbs == ["install"]
 
 
 def test_half_an_archive_is_not_kept(verbs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a process that had to be killed."""
-    monkeypatch.setattr("bench.rehearsal.daemons.stop_everything", lambda _hosts, **_options: KILLED)
-    rehearse(Played(verbs))
+    monkeypatch.setattr("bench.class_data.daemons.stop_everything", lambda _hosts, **_options: KILLED)
+    record(Played(verbs))
     assert verbs[-1] == "replicas"
 
 
 def test_a_system_that_fails_is_left_to_its_trials(verbs: list[str]) -> None:
     """They record why; the user is told now."""
-    lines = rehearse(Played(verbs, fails=DeploymentError("the broker died")))
+    lines = record(Played(verbs, fails=DeploymentError("the broker died")))
     assert verbs == ["install", "reset", "start", "stop"]
-    assert any("kafka did not get through its rehearsal" in line and "the broker died" in line for line in lines)
+    assert any("kafka recorded no class data" in line and "the broker died" in line for line in lines)
 
 
 def test_a_load_that_ends_early_is_left_to_its_trials(verbs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A system that has stopped answering isn't asked for its counters."""
     hung = SimpleNamespace(abort={"reason": "nothing was acknowledged"})
-    monkeypatch.setattr("bench.rehearsal.run_load", lambda *_args: hung)
-    lines = rehearse(Played(verbs))
+    monkeypatch.setattr("bench.class_data.run_load", lambda *_args: hung)
+    lines = record(Played(verbs))
     assert verbs == ["install", "reset", "start", "topics", "settings", "stop"]
-    assert any("did not get through" in line and "nothing was acknowledged" in line for line in lines)
+    assert any("recorded no class data" in line and "nothing was acknowledged" in line for line in lines)
 
 
 def test_a_lost_host_ends_the_campaign(verbs: list[str]) -> None:
     """Nothing is left running on the others."""
     with pytest.raises(HostUnreachable):
-        rehearse(Played(verbs, fails=HostUnreachable("broker-1", "cut off")))
+        record(Played(verbs, fails=HostUnreachable("broker-1", "cut off")))
     assert verbs[-1] == "stop"
 
 
 def test_few_trials_are_not_worth_it() -> None:
-    """A rehearsal takes longer than it saves them."""
+    """It takes longer than it saves them."""
     (first, *_rest) = order_of(load_campaign(SMOKE))
     other = dataclasses.replace(first, system="pulsar")
-    few: list[TrialSpec] = [other] * (rehearsal.PAYS_FROM_TRIALS - 1)
-    assert rehearsal.rehearsed([*few, *[dataclasses.replace(first, system="kafka")] * rehearsal.PAYS_FROM_TRIALS]) == (
-        "kafka",
-    )
+    few: list[TrialSpec] = [other] * (class_data.PAYS_FROM_TRIALS - 1)
+    assert class_data.worth_class_data(
+        [*few, *[dataclasses.replace(first, system="kafka")] * class_data.PAYS_FROM_TRIALS]
+    ) == ("kafka",)
