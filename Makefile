@@ -1,7 +1,7 @@
 # samebox: `make demo` runs a whole campaign on this machine, `make test` passes the tests. Both set everything up first.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup demo test test-unit test-truth test-infra test-statistics test-mutants test-benchmarks bench-load bench-analysis bench-overhead bench-memory lint style types format clean
+.PHONY: help setup demo rehearsal test test-unit test-truth test-infra test-statistics test-mutants test-benchmarks bench-load bench-analysis bench-overhead bench-memory lint style types format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -11,6 +11,10 @@ setup: ## install what is missing (system packages by apt, said first) and the l
 
 demo: setup ## a whole campaign here: testbed, vetting, Pulsar and Kafka in turn, report, teardown
 	@.venv/bin/samebox campaign local campaigns/demo.toml --again
+
+rehearsal: setup ## the same on AWS as this machine can play it: real Pulumi, hosts with sshd and disks, a report on EMR; no account
+	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs; fi # for instances that are hosts, which only root can have
+	@.venv/bin/samebox rehearse campaigns/demo.toml
 
 # everything that tests write stays in the clone: pytest's folders, the JVMs' scratch files
 SCRATCH := $(CURDIR)/.samebox/scratch

@@ -23,13 +23,13 @@ from bench.cli.conclusion import conclude, way_back
 from bench.cli.money import cost, vetting_step
 from bench.cli.on_emr import EMR_STEP, report_on_emr
 from bench.cli.options import (
-    STACK_KIND,
     Target,
     choice_options,
     console,
     plain_option,
     shown,
     software_option,
+    stack_kind,
     stack_of,
     thresholds_option,
 )
@@ -85,7 +85,7 @@ def aws_campaign(
 ) -> int:
     """All of it on AWS: cost and confirmation, hosts up, vetted, the campaign, a report on EMR, hosts down, nothing left."""
     campaign = load_campaign(campaign_file)
-    prepared = prepare(campaign, campaign_file, STACK_KIND, choice)
+    prepared = prepare(campaign, campaign_file, stack_kind(), choice)
     target = Target(stack_name=stack_name)
     stack = stack_of(stack_name)
     vetting_first = vetting_step(stack_name, thresholds)

@@ -29,6 +29,7 @@ from bench.cli.options import (
     software_option,
     stack_option,
     target_of,
+    thresholds_of,
 )
 from bench.cli.teardown import undisturbed
 from bench.cli.testbed import print_vetting, vet_testbed
@@ -44,7 +45,6 @@ from provisioning.aws.time_to_live import require_time
 from provisioning.errors import SameboxError
 from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
-from provisioning.vetting import load_thresholds
 
 VETTING_STEP = Step("vetting", 15.0)
 
@@ -293,7 +293,7 @@ def _vetted(target: Target, inventory: Inventory, kept: Vetted | None, reporter:
     """The kept vetting if it is of these very hosts, else a new one. Raises SameboxError if a host is rejected."""
     reporter.step(VETTING_STEP.title)
     if kept is None or not kept.covers(inventory):
-        vetting = vet_testbed(target, inventory, load_thresholds(), reporter.detail, max_replacements=0)
+        vetting = vet_testbed(target, inventory, thresholds_of(), reporter.detail, max_replacements=0)
         if vetting.rejected:
             print_vetting(vetting, target)
         kept = vetted(vetting)

@@ -21,7 +21,7 @@ from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
 from bench.choice import WHOLE
 from bench.cli.money import cost_of
-from bench.cli.options import STACK_KIND, json_option, table_console
+from bench.cli.options import json_option, stack_kind, table_console
 from bench.cli.readiness import findings_of
 from bench.prepared import prepare
 from bench.space import gibibytes
@@ -150,7 +150,7 @@ def doctor(stack: str | None, campaign_file: Path | None, as_json: bool) -> int:
 
 def seconds_of(campaign_file: Path, stack: str) -> float:
     """What `samebox cost` reckons for all of a campaign on a stack. Raises InvalidInput."""
-    prepared = prepare(load_campaign(campaign_file), campaign_file, STACK_KIND, WHOLE)
+    prepared = prepare(load_campaign(campaign_file), campaign_file, stack_kind(), WHOLE)
     return cost_of(prepared, stack).hours * 3600
 
 

@@ -27,10 +27,12 @@ from bench.cli import (
     omb_results,
     plan,
     prove,
+    rehearse,
     status,
     sweep,
     testbed,
 )
+from provisioning.aws.rehearsal.mark import NOTICE, rehearsing
 from provisioning.errors import SameboxError
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
@@ -49,6 +51,8 @@ AFTER = {
 @click.version_option(package_name="samebox", message="samebox %(version)s")
 def samebox() -> None:
     """Message-broker benchmarks in which the machines are out of the argument."""
+    if rehearsing():
+        click.echo(NOTICE, err=True)
 
 
 for command in (
@@ -72,6 +76,7 @@ for command in (
     money.cost,
     extend.extend,
     sweep.sweep,
+    rehearse.rehearse,
 ):
     samebox.add_command(command)
 campaign.whole_campaign.add_command(aws.aws_campaign)

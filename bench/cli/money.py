@@ -14,7 +14,7 @@ from rich.table import Table
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
 from bench.choice import WHOLE, Choice
-from bench.cli.options import STACK_KIND, choice_options, console, json_option, shown, thresholds_option
+from bench.cli.options import choice_options, console, json_option, shown, stack_kind, thresholds_of, thresholds_option
 from bench.prepared import Prepared, prepare
 from bench.producer_rates import Beyond, beyond_a_process, warning_lines
 from bench.progress import Step, clock_text
@@ -30,7 +30,7 @@ from provisioning.aws.stack import project_directory
 from provisioning.aws.vetting_time import vetting_s
 from provisioning.errors import InvalidInput
 from provisioning.inventory import Role
-from provisioning.vetting import Thresholds, load_thresholds
+from provisioning.vetting import Thresholds
 
 ROLE_NAMES: dict[Role, str] = {"broker": "brokers", "client": "clients", "metadata": "metadata"}
 
@@ -82,7 +82,7 @@ def cost(
     seconds, record_bytes = None, 0.0
     beyond: tuple[Beyond, ...] = ()
     if campaign_file:
-        prepared = prepare(load_campaign(campaign_file), campaign_file, STACK_KIND, choice)
+        prepared = prepare(load_campaign(campaign_file), campaign_file, stack_kind(), choice)
         seconds, record_bytes = _size_of(prepared)
         beyond = beyond_a_process(prepared.trials)
     documents = []
@@ -120,7 +120,7 @@ def cost_of(prepared: Prepared, stack: str) -> costs.CampaignCost:
         shape,
         load_prices(PRICES_FILE),
         campaign_s=seconds,
-        vetting_s=vetting_s(shape, load_thresholds()),
+        vetting_s=vetting_s(shape, thresholds_of()),
         record_bytes=record_bytes,
     )
 

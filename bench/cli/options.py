@@ -15,6 +15,7 @@ from rich.console import Console
 from bench.checkout import CHECKOUT, STACKS_STATE, TESTBED_STATE, VETTING_STATE
 from bench.choice import Choice
 from bench.systems import SYSTEMS
+from provisioning.aws.rehearsal.mark import KIND, rehearsing
 from provisioning.aws.stack import Follow, Stack, project_directory
 from provisioning.aws.testbed import AwsTestbed
 from provisioning.aws.update_record import UpdateRecord
@@ -25,11 +26,10 @@ from provisioning.own_hosts import load_own_hosts
 from provisioning.own_hosts_checks import check_own_hosts
 from provisioning.ssh import connected
 from provisioning.testbed import Testbed
-from provisioning.vetting import load_thresholds
+from provisioning.vetting import Thresholds, load_thresholds, rehearsed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-STACK_KIND = "aws"  # the kind of testbed that a stack is
 
 console = Console(stderr=True, highlight=False)
 
@@ -37,6 +37,17 @@ console = Console(stderr=True, highlight=False)
 def table_console(columns_of_a_file: int = 160) -> Console:
     """For tables on standard output: as wide as the terminal, and in a file or a pipe so wide that nothing is cut off."""
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else columns_of_a_file)
+
+
+def stack_kind() -> str:
+    """The kind of testbed that a stack is."""
+    return KIND if rehearsing() else "aws"
+
+
+def thresholds_of(file: Path | None = None) -> Thresholds:
+    """What vetting decides by: the kit's or the operator's, in a rehearsal as for one machine."""
+    thresholds = load_thresholds(file) if file else load_thresholds()
+    return rehearsed(thresholds) if rehearsing() else thresholds
 
 
 def plain_option(command: F) -> F:
@@ -57,8 +68,7 @@ def thresholds_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @functools.wraps(command)
     def with_thresholds(*arguments: Any, thresholds_file: Path | None, **options: Any) -> Any:
-        thresholds = load_thresholds(thresholds_file) if thresholds_file else load_thresholds()
-        return command(*arguments, thresholds=thresholds, **options)
+        return command(*arguments, thresholds=thresholds_of(thresholds_file), **options)
 
     return with_thresholds
 

@@ -18,7 +18,7 @@ from bench.cli.campaign import VETTING_STEP
 from bench.cli.money import cost_of, dollars, vetting_step
 from bench.cli.omb import Chosen, campaign_or_omb
 from bench.cli.on_emr import EMR_STEP
-from bench.cli.options import STACK_KIND, choice_options, json_option, table_console
+from bench.cli.options import choice_options, json_option, stack_kind, table_console, thresholds_of
 from bench.cross_check import LeftOut, left_out
 from bench.prepared import Prepared, prepare
 from bench.probe_times import planned_probes
@@ -28,7 +28,6 @@ from bench.runner import report_step, steps_to_run
 from bench.space import USABLE_SHARE, gibibytes, largest_need, need_of
 from bench.trial import steps_of
 from bench.workload import Workload
-from provisioning.vetting import load_thresholds
 
 FEWEST_BLOCKS = 6  # of an interval, and so of a noise band; analysis' own number
 
@@ -43,7 +42,7 @@ def plan(chosen: Chosen, choice: Choice, stack: str | None, as_json: bool) -> in
 
     Starts nothing. Without --stack, what it writes is compared with what is free on this machine's disk.
     """
-    prepared = prepare(chosen.campaign, chosen.file, STACK_KIND if stack else "local", choice)
+    prepared = prepare(chosen.campaign, chosen.file, stack_kind() if stack else "local", choice)
     document = _document(prepared, stack)
     if as_json:
         click.echo(json.dumps(document, indent=1))
@@ -59,7 +58,7 @@ def _document(prepared: Prepared, stack: str | None) -> dict[str, Any]:
     campaign = prepared.campaign
     first, last = VETTING_STEP, report_step(len(prepared.trials))
     if stack:
-        first, last = vetting_step(stack, load_thresholds()), EMR_STEP
+        first, last = vetting_step(stack, thresholds_of()), EMR_STEP
     steps = [first, *steps_to_run(prepared, ()), last]
     return {
         "campaign": campaign.name,

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from provisioning.aws.events import Change, EventLog
 from provisioning.aws.failures import StackFailed, explain
 from provisioning.aws.pulumi_command import Ended, InstalledPulumi, PulumiCommand
+from provisioning.aws.rehearsal.mark import KIND, rehearsing
 from provisioning.aws.shape import EMPTY, PROJECT_FILE, own_file
 from provisioning.aws.update_record import UpdateRecord, still_running, told
 from provisioning.document import build
@@ -143,7 +145,8 @@ class Stack:
         document = _decoded(exported, where)
         if document.get("schema") != INVENTORY_SCHEMA:
             raise InvalidInput(f"{where}: schema is {document.get('schema')!r}, this samebox reads {INVENTORY_SCHEMA}.")
-        return build(Inventory, document, where=where)
+        inventory = build(Inventory, document, where=where)
+        return _rehearsed(inventory) if rehearsing() else inventory
 
     def resources(self) -> list[Mapping[str, Any]]:
         """The state's entries, as `pulumi stack export` has them; none if nothing is up."""
@@ -244,6 +247,11 @@ class Stack:
 def _bare(name: str) -> str:
     """A stack's name without organisation and project."""
     return name.rsplit("/", 1)[-1]
+
+
+def _rehearsed(inventory: Inventory) -> Inventory:
+    """The program exports a testbed of AWS wherever it stands; here it's known better."""
+    return replace(inventory, testbed=replace(inventory.testbed, kind=KIND))
 
 
 def _refresh(refresh: bool) -> list[str]:

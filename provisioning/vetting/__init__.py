@@ -5,6 +5,7 @@
 """
 
 from provisioning.vetting.again import ProbedAgain, probe_again
+from provisioning.vetting.rehearsed import rehearsed
 from provisioning.vetting.thresholds import Profile, Thresholds, load_thresholds
 from provisioning.vetting.verdicts import Row, Verdict
 from provisioning.vetting.vetting import Rejected, Vetting, vet, vet_and_replace
@@ -19,6 +20,7 @@ __all__ = [
     "Vetting",
     "load_thresholds",
     "probe_again",
+    "rehearsed",
     "vet",
     "vet_and_replace",
 ]

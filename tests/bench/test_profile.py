@@ -38,14 +38,14 @@ def test_unknown_checks_and_bounds_are_refused(overrides: dict[str, dict[str, fl
 
 def test_a_check_of_another_kind_of_testbed_is_called_so() -> None:
     """It isn't misspelt: the sentence says which testbeds have it, and how such a one is named."""
-    with pytest.raises(InvalidInput, match="a check of testbeds of kind aws only") as caught:
+    with pytest.raises(InvalidInput, match="a check of testbeds of kind aws and rehearsal only") as caught:
         checks_for(load_profile("local"), {"network-allowance": {"packets": 5}}, where="c.toml")
     assert "--stack NAME" in caught.value.next_step
 
 
 def test_unknown_testbed_kind_names_the_kinds() -> None:
     """A testbed without a profile is refused before anything starts."""
-    with pytest.raises(InvalidInput, match="Valid kinds: aws, inventory, local"):
+    with pytest.raises(InvalidInput, match="Valid kinds: aws, inventory, local, rehearsal"):
         load_profile("moon")
 
 
@@ -97,3 +97,14 @@ def test_hosts_on_one_machine_share_its_memory() -> None:
     assert memory_per_broker(hosts, {name: facts("one", 24) for name in "abc"}) == 8
     assert memory_per_broker(hosts, {"a": facts("1", 24), "b": facts("2", 16), "c": facts("3", 24)}) == 16
     assert memory_per_broker(hosts, {"a": facts("1", 24), "b": facts("2", None), "c": facts("3", 24)}) is None
+
+
+def test_a_rehearsal_is_judged_as_aws_but_for_what_one_machine_brings_about() -> None:
+    """Every check of AWS, on the same axis; those of the machine warn, and no page is without the word."""
+    aws = {check.check: check for check in load_profile("aws").checks}
+    played = {check.check: check for check in load_profile("rehearsal").checks}
+    assert {name: each.axis for name, each in aws.items()} == {name: each.axis for name, each in played.items()}
+    changed = {name for name, check in aws.items() if check != played[name]}
+    assert changed == {"send-delay", "steal", "network-allowance", "client-cpu", "foreign-load", "cpu-pressure"}
+    assert {played[name].on_failure for name in changed} == {"warn"}
+    assert any("rehearsal" in caveat for caveat in load_profile("rehearsal").caveats)

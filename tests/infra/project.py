@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,10 +13,10 @@ from typing import Any
 
 from provisioning.aws.rehearsal.cloud.local_cloud import CHECKOUT, Cloud
 from provisioning.aws.rehearsal.engine.engine import Engine
+from provisioning.aws.rehearsal.project import environment_of, lay_out, make_key
 from provisioning.document import build
 from provisioning.inventory import Inventory
 
-PROVIDER = CHECKOUT / "provisioning/aws/rehearsal/cloud/bin"
 COMMAND_TIMEOUT_S = 900
 OPERATOR_CIDR = "203.0.113.7/32"
 
@@ -58,14 +57,11 @@ class Project:
 
     def __init__(self, folder: Path, preset: str, cloud: Cloud, engine: Engine) -> None:
         self.folder, self.preset, self.cloud = folder / "project", preset, cloud
-        self.environment = _environment(folder, cloud, engine)
-        self.folder.mkdir()
-        shutil.copy(CHECKOUT / "Pulumi.yaml", self.folder)
+        self.environment = environment_of(folder, cloud, engine)
+        lay_out(self.folder, CHECKOUT)
         shutil.copy(CHECKOUT / f"infra/presets/{preset}.yaml", self.folder / f"Pulumi.{preset}.yaml")
-        shutil.copytree(CHECKOUT / "infra", self.folder / "infra", ignore=shutil.ignore_patterns("__pycache__"))
-        (self.folder / ".venv").symlink_to(CHECKOUT / ".venv")
         key = folder / "operator_key"
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+        make_key(key)
         self.pulumi("stack", "init", preset)
         now = datetime.now(UTC)
         for name, value in {
@@ -143,20 +139,3 @@ NewProject = Callable[..., Project]
 def moment(time: datetime) -> str:
     """A time as the config has it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _environment(folder: Path, cloud: Cloud, engine: Engine) -> Mapping[str, str]:
-    """This process' own, freed of what it says about Pulumi and AWS."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PULUMI_", "AWS_"))}
-    for name in ("home", "backend"):
-        (folder / name).mkdir(parents=True)
-    return {
-        **kept,
-        **cloud.environment,
-        "PATH": os.pathsep.join([str(PROVIDER), str(engine.folder), os.environ.get("PATH", os.defpath)]),
-        "PULUMI_HOME": str(folder / "home"),
-        "PULUMI_BACKEND_URL": f"file://{folder / 'backend'}",
-        "PULUMI_CONFIG_PASSPHRASE": "for tests",
-        "PULUMI_SKIP_UPDATE_CHECK": "true",
-        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-    }

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from provisioning.aws.rehearsal.cloud.local_cloud import Cloud
+from provisioning.aws.rehearsal.cloud.things import client, instances
 from provisioning.host import Host
 from provisioning.ssh import connect
 from tests.infra.project import NewProject, Project, moment
-from tests.infra.things import client, instances
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra, pytest.mark.usefixtures("possible_hosts")]
 TIMER_FILE = "/etc/systemd/system/samebox-expires.timer"

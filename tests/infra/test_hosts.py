@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from provisioning.aws.rehearsal.cloud.things import client, instances
 from provisioning.errors import HostUnreachable
 from provisioning.host import Host
 from provisioning.inventory import Inventory
 from provisioning.ssh import connect
 from tests.infra.project import NewProject, moment
-from tests.infra.things import client, instances
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra, pytest.mark.usefixtures("possible_hosts")]
 WAIT_S = 300.0

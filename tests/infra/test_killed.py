@@ -14,10 +14,10 @@ import pytest
 
 from provisioning.aws.failures import StackFailed
 from provisioning.aws.rehearsal.cloud.local_cloud import CHECKOUT, Faults
+from provisioning.aws.rehearsal.cloud.things import buckets, instances, things
 from provisioning.aws.stack import Stack
 from provisioning.aws.update_record import UpdateRecord
 from tests.infra.project import NewProject, Project
-from tests.infra.things import buckets, instances, things
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra]
 WAIT_S = 300.0

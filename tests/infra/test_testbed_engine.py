@@ -17,13 +17,13 @@ import pytest
 from bench.checkout import CHECKOUT
 from provisioning.aws.failures import StackFailed
 from provisioning.aws.rehearsal.cloud.local_cloud import Faults
+from provisioning.aws.rehearsal.cloud.things import instances
 from provisioning.aws.stack import ChangeInterrupted, Stack
 from provisioning.aws.testbed import AwsTestbed, ready_command
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.host import ScriptedHost
 from provisioning.inventory import Inventory
 from tests.infra.project import NewProject, Project
-from tests.infra.things import instances
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra]
 WAIT_S = 300.0

@@ -38,7 +38,7 @@ def client(cloud: Cloud, service: str) -> Any:
 
 def things(cloud: Cloud) -> set[str]:
     """All there is, as "kind id"."""
-    return {*_compute(cloud), *_identities(cloud), *_timers(cloud), *buckets(cloud)}
+    return {*_compute(cloud), *_clusters(cloud), *_identities(cloud), *_timers(cloud), *buckets(cloud)}
 
 
 def buckets(cloud: Cloud) -> set[str]:
@@ -64,6 +64,11 @@ def _compute(cloud: Cloud) -> Iterator[str]:
             if entry.get("State") not in ("deleted", "deleting"):
                 yield f"{entries} {entry[key]}"
     yield from (f"instance {each}" for each in instances(cloud))
+
+
+def _clusters(cloud: Cloud) -> Iterator[str]:
+    listed = client(cloud, "emr").list_clusters()["Clusters"]
+    yield from (f"cluster {each['Id']}" for each in listed if not each["Status"]["State"].startswith("TERMINATED"))
 
 
 def _identities(cloud: Cloud) -> Iterator[str]:

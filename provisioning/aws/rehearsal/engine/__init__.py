@@ -1,0 +1,1 @@
+"""The real `pulumi`, found or built."""
