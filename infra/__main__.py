@@ -21,14 +21,16 @@ from infra.results_bucket import ResultsBucket
 from infra.settings import load_settings
 from infra.ssh_config import ssh_config
 from infra.timer import Timer
+from infra.zone import choose_zone
 
 require_engine()
 settings = load_settings()
 provider = aws.Provider("aws", region=settings.region)
 here = pulumi.ResourceOptions(provider=provider)
-check_image(settings, pulumi.InvokeOptions(provider=provider))
+asked = pulumi.InvokeOptions(provider=provider)
+check_image(settings, asked)
 
-network = Network("samebox", settings, here)
+network = Network("samebox", settings, choose_zone(settings, asked), here)
 results = ResultsBucket("samebox", settings, here)
 fleet = Fleet("samebox", settings, network, results.bucket, here)
 timer = Timer("samebox-end", settings, fleet.hosts, here)
@@ -39,5 +41,6 @@ pulumi.export("inventory", testbed)
 pulumi.export("sshConfig", ssh_config(testbed))
 pulumi.export("resultsBucket", results.bucket.bucket)
 pulumi.export("region", settings.region)
+pulumi.export("availabilityZone", network.hosts_subnet.availability_zone)
 pulumi.export("emr", emr.description)
 pulumi.export("timer", timer.description)

@@ -21,6 +21,7 @@ EXAMPLES = {
     "region": "us-west-2",
     "reportInstanceType": "m5.2xlarge",
     "reportInstances": "3",
+    "reserveCapacity": "true",
     "rootThroughputMibPerS": "250",
     "rootVolumeGib": "64",
 }

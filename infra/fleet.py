@@ -9,6 +9,7 @@ import pulumi_aws as aws
 
 from infra.host_keys import HostKey, host_key
 from infra.network import Network
+from infra.reservations import reserve
 from infra.roles import READ_AND_WRITE, in_bucket, instance_profile, role
 from infra.settings import HostGroup, Role, Settings
 from infra.user_data import FirstBoot, user_data
@@ -45,6 +46,11 @@ class Fleet(pulumi.ComponentResource):
         own = pulumi.ResourceOptions(parent=self)
         # a cluster placement group: machines side by side, with the full network between any two
         self._placement = aws.ec2.PlacementGroup(name, strategy="cluster", tags=self._tags, opts=own)
+        self._reservations = (
+            reserve(name, settings, self._placement, network.hosts_subnet.availability_zone, own)
+            if settings.reserve_capacity
+            else []
+        )
         self._operator_key = aws.ec2.KeyPair(name, public_key=settings.public_key, tags=self._tags, opts=own)
         host_role = role(
             f"{name}-host",
@@ -75,7 +81,7 @@ class Fleet(pulumi.ComponentResource):
             subnet_id=self._network.hosts_subnet.id,
             associate_public_ip_address=True,  # SSH comes in by it; nothing but answers to SSH can go out by it
             vpc_security_group_ids=[self._network.hosts_firewall.group.id],
-            placement_group=self._placement.name if group.machine.cluster_placement else None,
+            placement_group=self._placement.name if role_name in settings.side_by_side else None,
             iam_instance_profile=self._profile.name,
             key_name=self._operator_key.key_name,
             instance_initiated_shutdown_behavior="terminate",
@@ -93,7 +99,8 @@ class Fleet(pulumi.ComponentResource):
     def _options(self, generation: int) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(
             parent=self,
-            depends_on=self._network.ways_to_hosts,
+            # no host is paid before all that were asked for are sure to be had
+            depends_on=[*self._network.ways_to_hosts, *self._reservations],
             # a later `expires` reaches a running host over SSH: never by a new host
             ignore_changes=["userData"],
             replacement_trigger=generation,

@@ -9,6 +9,7 @@ import pulumi_aws as aws
 
 from infra.firewall import Firewall
 from infra.settings import Settings
+from infra.zone import Zone
 
 VPC_CIDR = "10.20.0.0/16"
 HOSTS_CIDR = "10.20.1.0/24"
@@ -24,7 +25,7 @@ class Network(pulumi.ComponentResource):
     Hosts have no way to the internet, by routing and by security group alike: the only route out leads to the operator.
     """
 
-    def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions) -> None:
+    def __init__(self, name: str, settings: Settings, zone: Zone, opts: pulumi.ResourceOptions) -> None:
         super().__init__("samebox:infra:Network", name, None, opts)
         self._name = name
         self._tags = dict(settings.tags)
@@ -37,9 +38,11 @@ class Network(pulumi.ComponentResource):
             tags=self._named(name),
             opts=self._own,
         )
-        zone = settings.availability_zone
-        self.hosts_subnet, hosts_table, hosts_association = self._subnet("hosts", HOSTS_CIDR, zone, {})
-        self.report_subnet, report_table, _ = self._subnet("report", REPORT_CIDR, zone, EMR_TAG)
+        # a zone that was chosen stays: what another one offers later must not move what is up
+        chosen = [] if zone.settled else ["availabilityZone"]
+        self.hosts_subnet, hosts_table, hosts_association = self._subnet("hosts", HOSTS_CIDR, zone.name, {}, chosen)
+        beside = self.hosts_subnet.availability_zone
+        self.report_subnet, report_table, _ = self._subnet("report", REPORT_CIDR, beside, EMR_TAG, [])
         # what must outlive the hosts: a gateway can't be detached while public addresses are behind it
         self.ways_to_hosts = [hosts_association, self._route_to_operator(hosts_table, settings.operator_cidr)]
         self.s3 = aws.ec2.VpcEndpoint(
@@ -58,7 +61,7 @@ class Network(pulumi.ComponentResource):
         return {**self._tags, "Name": name}
 
     def _subnet(
-        self, purpose: str, cidr: str, zone: str, more_tags: Mapping[str, str]
+        self, purpose: str, cidr: str, zone: pulumi.Input[str], more_tags: Mapping[str, str], kept: list[str]
     ) -> tuple[aws.ec2.Subnet, aws.ec2.RouteTable, aws.ec2.RouteTableAssociation]:
         name = f"{self._name}-{purpose}"
         subnet = aws.ec2.Subnet(
@@ -68,7 +71,7 @@ class Network(pulumi.ComponentResource):
             availability_zone=zone,
             map_public_ip_on_launch=False,
             tags={**self._named(name), **more_tags},
-            opts=self._own,
+            opts=pulumi.ResourceOptions.merge(self._own, pulumi.ResourceOptions(ignore_changes=kept)),
         )
         table = aws.ec2.RouteTable(name, vpc_id=self.vpc.id, tags=self._named(name), opts=self._own)
         association = aws.ec2.RouteTableAssociation(name, subnet_id=subnet.id, route_table_id=table.id, opts=self._own)

@@ -25,6 +25,7 @@ from infra.instance_types import INSTANCE_TYPES, InstanceType
 
 Role = Literal["broker", "client", "metadata"]
 NAMESPACE = "samebox"
+ANY_ZONE = "any"
 LONGEST_LIFE = timedelta(days=7)
 UNSET = ("", "{}")  # what a key is by default in Pulumi.yaml that the stack's file has to set
 
@@ -86,12 +87,28 @@ class Settings:
     ]
     report_instances: Annotated[int, Field(ge=1, le=64)]
     generations: Mapping[str, Annotated[int, Field(ge=1)]] = field(default_factory=dict)
+    reserve_capacity: bool = False
     preset: str = ""  # read by the commands that compare the two files
 
     @property
     def groups(self) -> Mapping[Role, HostGroup]:
         """The hosts by role, in inventory order."""
         return {"broker": self.brokers, "client": self.clients, "metadata": self.metadata}
+
+    @property
+    def side_by_side(self) -> Mapping[Role, HostGroup]:
+        """The hosts of the cluster placement group: brokers and clients, whose traffic is measured, unless EC2 can't place their type.
+
+        Metadata hosts need no nearness, and each host more makes it less likely that AWS has room for all of them.
+        """
+        placed: tuple[Role, ...] = ("broker", "client")
+        return {role: self.groups[role] for role in placed if self.groups[role].machine.cluster_placement}
+
+    @property
+    def instance_types(self) -> tuple[str, ...]:
+        """Those of all hosts and of the report's machines, which stand in the same zone, each once."""
+        hosts = {group.instance_type for group in self.groups.values() if group.count}
+        return tuple(sorted({*hosts, self.report_instance_type}))
 
     @property
     def host_names(self) -> tuple[str, ...]:
@@ -107,6 +124,11 @@ class Settings:
     def public_key(self) -> str:
         """The operator's public key line, which every host lets in."""
         return Path(f"{self.identity_file}.pub").read_text().strip()
+
+
+def zone_pattern(region: str) -> str:
+    """What the names of a region's own zones look like, as a regular expression: no local zone, no edge of a carrier's network."""
+    return rf"{region}[a-z]"
 
 
 def load_settings(*, now: datetime | None = None) -> Settings:
@@ -182,10 +204,11 @@ def _sentence(problem: Any, now: datetime) -> str:
 def _contradictions(settings: Settings, now: datetime) -> list[str]:
     """What is wrong with values that are right one by one."""
     problems = []
-    if not re.fullmatch(rf"{settings.region}[a-z]", settings.availability_zone):
+    zone = settings.availability_zone
+    if zone != ANY_ZONE and not re.fullmatch(zone_pattern(settings.region), zone):
         problems.append(
-            f"samebox:availabilityZone {settings.availability_zone} isn't a zone of region {settings.region}."
-            f" Set it: {set_command('availabilityZone', now)}"
+            f"samebox:availabilityZone {zone} isn't a zone of region {settings.region}, nor {ANY_ZONE}, which stands for the first"
+            f" that has all types. Set it: {set_command('availabilityZone', now)}"
         )
     unknown = sorted(set(settings.generations) - set(settings.host_names))
     if unknown:

@@ -148,6 +148,7 @@ def _document(
         "region": shape.region,
         "roles": costs.roles_to_json(roles),
         "per_hour": costs.per_hour(roles),
+        "reserved_per_hour": costs.reserved_per_hour(shape, roles),
         "emr_step": costs.emr_step(shape, prices),
         "campaign": whole.to_json() if whole else None,
     }
@@ -204,6 +205,11 @@ def _print_cost(
                 f"{role.instance_type} is burstable: {ROLE_NAMES[role.role]} may cost up to {dollars(role.surplus)} an hour more,"
                 " for CPU time above their baseline."
             )
+    if shape.reserve_capacity:
+        click.echo(
+            "Capacity for brokers and clients is reserved first: a place costs nothing beside the host that runs in it, and as much as"
+            f" the host where none does, {dollars(costs.reserved_per_hour(shape, roles))} an hour for all of them."
+        )
     report = f"{shape.report_instances} x {shape.report_instance_type} of EMR"
     if whole is None or seconds is None:
         click.echo(f"and {dollars(costs.emr_step(shape, prices))} for a report on {report}.\n")

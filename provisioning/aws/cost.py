@@ -177,6 +177,15 @@ def per_hour(roles: Iterable[RoleCost]) -> float:
     return sum(role.per_hour for role in roles)
 
 
+def reserved_per_hour(shape: Shape, roles: Iterable[RoleCost]) -> float:
+    """What the places that are reserved cost an hour while they all stand empty; one in which its host runs costs nothing beside it.
+
+    It is in no sum: hosts are reckoned from before their launch to their end. Metadata hosts and burstable types are never reserved.
+    """
+    placed = [role for role in roles if role.role != "metadata" and not role.surplus]
+    return sum(role.instances for role in placed) if shape.reserve_capacity else 0.0
+
+
 def emr_step(shape: Shape, prices: PriceTable, hours: float = EMR_S / 3600) -> float:
     """What the report's transient cluster costs: instances, EMR's surcharge, volumes. Its subnet is private: no addresses."""
     kind, region = shape.report_instance_type, shape.region

@@ -90,6 +90,13 @@ EC2_KINDS: dict[str, tuple[str, str]] = {
         "describe_vpc_endpoints",
         "VpcEndpoints[].{id: VpcEndpointId, tags: Tags, state: State, detail: ServiceName}",
     ),
+    # one that is cancelled or has expired is shown for a while, and costs nothing
+    "capacity reservation": (
+        "describe_capacity_reservations",
+        "CapacityReservations[?contains(['active', 'pending'], State)].{id: CapacityReservationId, tags: Tags, "
+        "detail: join('', [InstanceType, ': ', to_string(AvailableInstanceCount), ' of ', to_string(TotalInstanceCount), "
+        "' places empty'])}",
+    ),
     "placement group": ("describe_placement_groups", "PlacementGroups[].{id: GroupName, tags: Tags, state: State}"),
     "key pair": ("describe_key_pairs", "KeyPairs[].{id: KeyName, tags: Tags, detail: KeyPairId}"),
     # a VPC's default group and main route table can't be deleted: they go with it

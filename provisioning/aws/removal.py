@@ -11,7 +11,8 @@ from provisioning.aws.leftovers import BUCKET, CLUSTER, Leftover
 from provisioning.aws.region import Region
 
 # Hosts and clusters first: while one lives, nothing that it uses is touched, least of all the schedule that would end it.
-COMPUTE = (CLUSTER, "instance")
+# Reserved capacity with them: a place that a host has left costs as much as the host did.
+COMPUTE = (CLUSTER, "instance", "capacity reservation")
 # what hangs on something comes before it
 ORDER = (
     *COMPUTE,
@@ -125,6 +126,7 @@ REMOVERS: Mapping[str, Callable[[Region, str], None]] = {
     "network interface": _ec2("delete_network_interface", "NetworkInterfaceId"),
     "elastic address": _ec2("release_address", "AllocationId"),
     "VPC endpoint": _endpoint,
+    "capacity reservation": _ec2("cancel_capacity_reservation", "CapacityReservationId"),
     "placement group": _ec2("delete_placement_group", "GroupName"),
     "key pair": _ec2("delete_key_pair", "KeyName"),
     "security group": _security_group,

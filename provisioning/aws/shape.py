@@ -19,6 +19,7 @@ from provisioning.inventory import Role
 PROJECT_FILE = "Pulumi.yaml"
 NAMESPACE = "samebox:"
 PRESETS = Path("infra/presets")
+ANY_ZONE = "any"  # what samebox:availabilityZone says where each zone will do
 EMPTY: tuple[object, ...] = ("", {})  # the default of a key that a stack has to set
 ROLE_KEYS: dict[str, Role] = {"brokers": "broker", "clients": "client", "metadata": "metadata"}
 HOSTS_KEYS = ("count", "instanceType", "rootVolumeGib", "rootThroughputMibPerS")
@@ -46,7 +47,7 @@ NO_HOSTS = {"count": 0, "instanceType": "none", "rootVolumeGib": 1, "rootThrough
 
 @dataclass(frozen=True)
 class Shape:
-    """A stack's region, its hosts by role, and the EMR cluster of its report."""
+    """A stack's region, its hosts by role, the EMR cluster of its report, whether capacity for brokers and clients is reserved."""
 
     region: str
     brokers: Hosts
@@ -54,6 +55,7 @@ class Shape:
     metadata: Hosts
     report_instance_type: Annotated[str, Field(alias="reportInstanceType")]
     report_instances: Annotated[int, Field(alias="reportInstances", ge=1)]
+    reserve_capacity: Annotated[bool, Field(alias="reserveCapacity")] = False
 
     def by_role(self) -> dict[Role, Hosts]:
         """The roles that have hosts."""
@@ -159,7 +161,9 @@ def load_shape(path: Path) -> Shape:
     """Reads a stack's shape. Raises InvalidInput naming file and key."""
     config = read_stack_config(path)
     picked: dict[str, Any] = {
-        key: config[key] for key in ("region", "reportInstanceType", "reportInstances") if key in config
+        key: config[key]
+        for key in ("region", "reportInstanceType", "reportInstances", "reserveCapacity")
+        if key in config
     }
     for key in ROLE_KEYS:
         if key in config:

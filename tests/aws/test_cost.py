@@ -77,6 +77,29 @@ def test_per_hour_by_role(tmp_path: Path) -> None:
     assert cost.per_hour((brokers, clients)) == pytest.approx(6 + 3 + 0.03 + 1 + 2.2 + 0.02)
 
 
+def test_a_reserved_place_costs_where_it_stands_empty(tmp_path: Path) -> None:
+    """As much as its instance, without volume and address; what isn't reserved costs nothing, and the hosts cost as before."""
+    prices = load_prices(write(tmp_path, PRICES, "prices.toml"))
+    plain = load_shape(write(tmp_path, STACK, "Pulumi.t.yaml"))
+    reserved = load_shape(write(tmp_path, f"{STACK}  samebox:reserveCapacity: true\n", "Pulumi.r.yaml"))
+    roles = cost.hosts_per_hour(reserved, prices)
+    assert roles == cost.hosts_per_hour(plain, prices)
+    assert (cost.reserved_per_hour(plain, roles), cost.reserved_per_hour(reserved, roles)) == (0.0, pytest.approx(7.0))
+    metadata = dataclasses.replace(roles[0], role="metadata")
+    burstable = dataclasses.replace(roles[1], surplus=0.1)
+    assert cost.reserved_per_hour(reserved, [metadata, burstable]) == 0.0
+
+
+def test_the_command_says_what_reserved_capacity_costs(tmp_path: Path) -> None:
+    """In words, and for machines."""
+    prices = str(write(tmp_path, PRICES, "prices.toml"))
+    stack = str(write(tmp_path, f"{STACK}  samebox:reserveCapacity: 'true'\n", "Pulumi.r.yaml"))
+    said = samebox(tmp_path, "cost", "--stack", stack, "--prices", prices)
+    assert "Capacity for brokers and clients is reserved first" in said.stdout and "$7.00 an hour" in said.stdout
+    (found,) = json.loads(samebox(tmp_path, "cost", "--stack", stack, "--prices", prices, "--json").stdout)["stacks"]
+    assert found["reserved_per_hour"] == pytest.approx(7.0)
+
+
 def test_a_campaign_pays_for_the_time_around_it(tmp_path: Path) -> None:
     """Hosts are paid while they are stood up, vetted, reported on and torn down; then the cluster, a month of records, transfer."""
     prices = load_prices(write(tmp_path, PRICES, "prices.toml"))

@@ -13,7 +13,7 @@ from moto import mock_aws
 
 from provisioning.aws.found import Found
 from provisioning.aws.leftovers import Leftover
-from provisioning.aws.rehearsal.cloud import placement_groups
+from provisioning.aws.rehearsal.cloud import capacity_reservations, placement_groups
 from provisioning.aws.sweep import NotRemoved, Sweep
 from tests.aws.world import World, make_world
 
@@ -35,10 +35,11 @@ class Clock:
 
 @pytest.fixture(autouse=True)
 def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """moto in this process, with placement groups."""
+    """moto in this process, with placement groups and capacity reservations."""
     for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     placement_groups.install()
+    capacity_reservations.install(lambda *_: None)
     with mock_aws():
         yield
 
@@ -80,6 +81,15 @@ def test_it_lists_what_was_made_and_nothing_else() -> None:
     assert [(kept.id, kept.campaign) for kept in found.leftovers if kept.kept] == [(world.bucket, "c1")]
     assert found.refused == ()
     assert not found.clean
+
+
+def test_reserved_capacity_says_how_much_of_it_stands_empty() -> None:
+    """It costs as its hosts do; taken away it isn't listed, though AWS still shows it."""
+    world = ours()
+    (reserved,) = (each for each in Sweep([REGION]).find().left if each.kind == "capacity reservation")
+    assert reserved.detail == "i3en.large: 3 of 3 places empty"
+    world.session.client("ec2").cancel_capacity_reservation(CapacityReservationId=reserved.id)
+    assert reserved.id not in {each.id for each in Sweep([REGION]).find().leftovers}
 
 
 def test_one_campaign_alone() -> None:
@@ -153,7 +163,7 @@ def test_a_protected_host_is_told_and_keeps_what_it_stands_on() -> None:
     assert f"schedule group samebox-c1-end: waits for instance {instance}" in str(caught.value)
     assert clock.now_s < 10
     left = things(caught.value.found.left)
-    assert left == {thing for thing in world.things if thing[0] != "EMR cluster"}
+    assert left == {thing for thing in world.things if thing[0] not in ("EMR cluster", "capacity reservation")}
     ec2.modify_instance_attribute(InstanceId=instance, DisableApiTermination={"Value": False})
     assert sweep.remove_all(sweep.find().left, lambda _: None, clock=clock, sleep=clock.sleep).clean
 

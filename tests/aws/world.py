@@ -100,14 +100,24 @@ class _Maker:
         return self._note("security group", group["GroupId"])
 
     def hosts(self) -> None:
-        """A key pair, a placement group, an instance, a volume that no instance has."""
+        """A key pair, a placement group with reserved capacity, an instance, a volume that no instance has."""
         ec2 = self.client("ec2")
         ec2.create_key_pair(KeyName=f"{self.name}-key", TagSpecifications=self._tagged("key-pair"))
         self._note("key pair", f"{self.name}-key")
-        ec2.create_placement_group(
+        group = ec2.create_placement_group(
             GroupName=f"{self.name}-group", Strategy="cluster", TagSpecifications=self._tagged("placement-group")
         )
         self._note("placement group", f"{self.name}-group")
+        reserved = ec2.create_capacity_reservation(
+            InstanceType="i3en.large",
+            InstancePlatform="Linux/UNIX",
+            InstanceCount=3,
+            AvailabilityZone=f"{self._session.region_name}a",
+            PlacementGroupArn=group["PlacementGroup"]["GroupArn"],
+            InstanceMatchCriteria="open",
+            TagSpecifications=self._tagged("capacity-reservation"),
+        )
+        self._note("capacity reservation", reserved["CapacityReservation"]["CapacityReservationId"])
         answer = ec2.run_instances(
             ImageId=IMAGE,
             InstanceType="i3en.large",

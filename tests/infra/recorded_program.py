@@ -13,7 +13,7 @@ import os
 import runpy
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -94,16 +94,19 @@ def record(
     deprecated: str | None = None,
     running: int = 0,
     old_engine: bool = False,
+    offered: Mapping[str, Sequence[str]] | None = None,
 ) -> Recording:
     """Runs the program in a process of its own; `images` are the AMIs that its region has (None: the configured one).
 
     `deprecated`: since when, in ISO 8601, they all are. `running`: how many hosts run with the configured one.
+    `offered`: instance type -> the zones that have it; one that isn't there is in none.
     `old_engine`: the engine doesn't know the call that asks for its version.
     """
     request = {
         "deprecated": deprecated,
         "running": running,
         "old_engine": old_engine,
+        "offered": dict(offered or {}),
         "config": {f"samebox:{key}": text for key, text in texts(config).items()},
         "stack": stack,
         "images": [config.get("ami")] if images is None else list(images),
@@ -132,8 +135,9 @@ def record(
 class _Cloud(mocks.Mocks):
     """Answers with the inputs and the computed properties that the program reads."""
 
-    def __init__(self, images: list[str], deprecated: str | None, running: int) -> None:
-        self._images, self._deprecated, self._running = images, deprecated, running
+    def __init__(self, request: Mapping[str, Any]) -> None:
+        self._images, self._deprecated, self._running = request["images"], request["deprecated"], request["running"]
+        self._offered = request["offered"]
         self._instances = 0
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
@@ -152,6 +156,9 @@ class _Cloud(mocks.Mocks):
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         if args.token == "aws:ec2/getInstances:getInstances":
             return {"ids": [f"i-{at}" for at in range(self._running)]}, []
+        if args.token == "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings":
+            (kind,) = next(each["values"] for each in args.args["filters"] if each["name"] == "instance-type")
+            return {"locations": self._offered.get(kind, [])}, []
         assert args.token == "aws:ec2/getAmi:getAmi", args.token
         (wanted,) = next(each["values"] for each in args.args["filters"] if each["name"] == "image-id")
         if wanted not in self._images or (self._deprecated and not args.args.get("includeDeprecated")):
@@ -228,7 +235,7 @@ def _program() -> None:
 def main() -> None:
     """Reads a request from standard input, runs the program, prints what it did as one line of JSON."""
     request = json.load(sys.stdin)
-    cloud = _Cloud(request["images"], request["deprecated"], request["running"])
+    cloud = _Cloud(request)
     recorder, warnings = _Recorder(cloud), _Warnings()
     logger = logging.Logger("the program")
     logger.addHandler(warnings)

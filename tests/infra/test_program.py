@@ -138,11 +138,18 @@ def test_an_instance_is_safe_to_leave_alone(smoke: Recording) -> None:
 
 
 def test_hosts_that_can_stand_side_by_side_do(smoke: Recording) -> None:
-    """All but burstable ones, which EC2 refuses in a cluster placement group."""
+    """Brokers and clients; metadata hosts need no nearness, and every host more is one that AWS may have no room for."""
     (group,) = smoke.of_type("ec2/placementGroup:PlacementGroup").values()
     assert group.inputs["strategy"] == "cluster"
     placed = {name: "placementGroup" in each.inputs for name, each in smoke.of_type(INSTANCE).items()}
     assert placed == {"broker-1": True, "broker-2": True, "broker-3": True, "client-1": True, "metadata-1": False}
+
+
+def test_metadata_hosts_stand_outside(tmp_path: Path) -> None:
+    """Of a type, too, that EC2 could place."""
+    recording = record(preset("sn2022", tmp_path), stack="sn2022")
+    placed = {name for name, each in recording.of_type(INSTANCE).items() if "placementGroup" in each.inputs}
+    assert placed == {f"broker-{at}" for at in range(1, 4)} | {f"client-{at}" for at in range(1, 5)}
 
 
 def test_instances_go_before_their_gateway(smoke: Recording) -> None:

@@ -23,14 +23,15 @@ from tests.infra.project import NewProject
 from tests.infra.recorded_program import ROOT, preset, record, texts
 
 DECLARED: Mapping[str, Any] = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
-PYTHON = {"string": str, "integer": int, "object": dict}
+PYTHON = {"string": str, "integer": int, "boolean": bool, "object": dict}
+KINDS: Mapping[Any, str] = {int: "integer", bool: "boolean"}
 
 
 def kind_of(annotation: Any) -> str:
     """Pulumi's name for a setting's type."""
     if is_dataclass(annotation) or get_origin(annotation) is Mapping:
         return "object"
-    return "integer" if annotation is int else "string"
+    return KINDS.get(annotation, "string")
 
 
 def test_every_key_of_the_settings_is_declared() -> None:

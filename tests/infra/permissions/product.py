@@ -104,7 +104,15 @@ CALLS: Mapping[str, Asks] = {
     **{
         f"ec2.describe_{what}": _plain(f"ec2:Describe{''.join(word.title() for word in what.split('_'))}")
         for what in (
-            *("addresses", "instances", "internet_gateways", "key_pairs", "network_interfaces", "placement_groups"),
+            *(
+                "addresses",
+                "capacity_reservations",
+                "instances",
+                "internet_gateways",
+                "key_pairs",
+                "network_interfaces",
+                "placement_groups",
+            ),
             *("route_tables", "security_group_rules", "security_groups", "subnets", "volumes", "vpc_endpoints", "vpcs"),
         )
     },
@@ -121,6 +129,7 @@ CALLS: Mapping[str, Asks] = {
     "scheduler.list_tags_for_resource": _plain("scheduler:ListTagsForResource", on=GROUP),
     # and takes away
     "ec2.terminate_instances": _ours("ec2:TerminateInstances", "instance"),
+    "ec2.cancel_capacity_reservation": _ours("ec2:CancelCapacityReservation", "capacity-reservation"),
     "ec2.delete_volume": _ours("ec2:DeleteVolume", "volume"),
     "ec2.delete_network_interface": _ours("ec2:DeleteNetworkInterface", "network-interface"),
     "ec2.release_address": _ours("ec2:ReleaseAddress", "elastic-ip"),
@@ -174,6 +183,18 @@ PROVIDER_BEYOND: Mapping[str, Asks] = {
         Ask("s3:CreateBucket", BUCKET, GIVEN_TAG),
         Ask("s3:TagResource", BUCKET, GIVEN_TAG),
         *_plain("s3:ListTagsForResource", "s3:UntagResource", on=BUCKET),
+    ),
+    # aws_ec2_capacity_reservation: made and tagged in one call, changed for a later end, described, cancelled
+    "capacity is reserved": (
+        Ask("ec2:CreateCapacityReservation", ec2_arn("capacity-reservation", "*"), GIVEN_TAG),
+        Ask(
+            "ec2:CreateTags",
+            ec2_arn("capacity-reservation", "*"),
+            {**GIVEN_TAG, "ec2:CreateAction": "CreateCapacityReservation"},
+        ),
+        *_plain("ec2:DescribeCapacityReservations"),
+        *_ours("ec2:ModifyCapacityReservation", "capacity-reservation"),
+        *_ours("ec2:CancelCapacityReservation", "capacity-reservation"),
     ),
     "the bucket forgets abandoned uploads": _plain(
         "s3:PutLifecycleConfiguration", "s3:GetLifecycleConfiguration", on=BUCKET

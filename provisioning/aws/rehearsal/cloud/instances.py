@@ -1,4 +1,4 @@
-"""Hosts for the provider double: instances, their key pair and their placement group."""
+"""Hosts for the provider double: instances, their key pair, their placement group, the capacity reserved in it."""
 
 from __future__ import annotations
 
@@ -119,6 +119,27 @@ def _create_group(aws: Aws, inputs: Properties) -> Created:
     return Created(inputs["name"], {"placementGroupId": made["GroupId"], "arn": made["GroupArn"]})
 
 
+def _create_reservation(aws: Aws, inputs: Properties) -> Created:
+    names = ["availabilityZone", "instanceType", "instanceCount", "instancePlatform", "placementGroupArn"]
+    made = aws.ec2.create_capacity_reservation(
+        **{name[0].upper() + name[1:]: inputs[name] for name in names if inputs.get(name) is not None},
+        InstanceMatchCriteria=inputs.get("instanceMatchCriteria") or "open",
+        **_until(inputs),
+        TagSpecifications=on_creation("capacity-reservation", aws.tags(inputs)),
+    )["CapacityReservation"]
+    return Created(made["CapacityReservationId"], {"arn": made["CapacityReservationArn"], "ownerId": made["OwnerId"]})
+
+
+def _until(inputs: Properties) -> dict[str, Any]:
+    until = {"EndDateType": inputs.get("endDateType") or "unlimited", "EndDate": inputs.get("endDate")}
+    return {key: value for key, value in until.items() if value}
+
+
+def _reservation_holds(aws: Aws, reservation: str, _: Properties) -> bool:
+    found = aws.ec2.describe_capacity_reservations(CapacityReservationIds=[reservation])["CapacityReservations"]
+    return bool(found) and found[0]["State"] == "active"
+
+
 KINDS: Mapping[str, Kind] = {
     "aws:ec2/instance:Instance": Kind(
         _create_instance,
@@ -127,6 +148,17 @@ KINDS: Mapping[str, Kind] = {
         update=_retag_disk,
         retag=retag_ec2,
         in_place=frozenset({"volumeTags", "rootBlockDevice.tags"}),
+    ),
+    "aws:ec2/capacityReservation:CapacityReservation": Kind(
+        _create_reservation,
+        _reservation_holds,
+        lambda aws, reservation, _: aws.ec2.cancel_capacity_reservation(CapacityReservationId=reservation),
+        update=lambda aws, reservation, inputs: aws.ec2.modify_capacity_reservation(
+            CapacityReservationId=reservation, InstanceCount=inputs["instanceCount"], **_until(inputs)
+        ),
+        retag=retag_ec2,
+        # the provider's update doesn't send the group, and doesn't replace for it either
+        in_place=frozenset({"instanceCount", "endDate", "endDateType", "placementGroupArn"}),
     ),
     "aws:ec2/keyPair:KeyPair": Kind(
         _create_key,

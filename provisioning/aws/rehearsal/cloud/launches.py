@@ -12,6 +12,7 @@ from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError, InvalidAMIIdError
 from moto.ec2.responses import EC2Response
 
+from provisioning.aws.rehearsal.cloud.capacity_reservations import free_places
 from provisioning.aws.rehearsal.cloud.local_cloud import LAUNCHING, injected
 from provisioning.aws.rehearsal.cloud.placement_groups import require_group
 
@@ -36,6 +37,9 @@ def install(state_dir: Path, launched: Callable[[Any], None] | None) -> None:
             if token in launches:
                 repeated: ActionResult = launches[token]
                 return repeated
+            kind, zone = self._get_param("InstanceType"), _zone(self)
+            if not (group and free_places(self.ec2_backend, group=group, kind=kind, zone=zone)):
+                require_room(state_dir, zone)
             result = _moto_run_instances(self)
             reservation: Any = result.result
             for instance in reservation.instances:
@@ -57,6 +61,30 @@ def install(state_dir: Path, launched: Callable[[Any], None] | None) -> None:
 
     EC2Response.terminate_instances = terminate_instances  # type: ignore[method-assign]
     EC2Response.run_instances = run_instances  # type: ignore[method-assign]
+
+
+def require_room(state_dir: Path, zone: str) -> None:
+    """Refuses a zone that a test has made full, as EC2 does."""
+    if zone in injected(state_dir).full_zones:
+        raise _no_capacity()
+
+
+def _zone(self: Any) -> str:
+    """The zone of a launch: its subnet's, or the one that it names."""
+    subnet = self._get_param("SubnetId") or next(
+        (each["SubnetId"] for each in self._get_param("NetworkInterfaces", []) if "SubnetId" in each), ""
+    )
+    if subnet:
+        return str(self.ec2_backend.get_subnet(subnet).availability_zone)
+    return str(self._get_param("Placement.AvailabilityZone") or "")
+
+
+def _no_capacity() -> EC2ClientError:
+    return EC2ClientError(
+        "InsufficientInstanceCapacity",
+        "We currently do not have sufficient capacity in the Availability Zone you requested. Our system will be "
+        "working on provisioning additional capacity.",
+    )
 
 
 def _shut_down_slowly(instances: Sequence[Any], ending_s: Callable[[], float]) -> None:
@@ -85,11 +113,7 @@ def _apply_faults(state_dir: Path, host: str) -> None:
         (state_dir / f"{host}{LAUNCHING}").touch()
         _delay(lambda: injected(state_dir).launch_delay_s.get(host, 0.0))
     if host in faults.no_capacity:
-        raise EC2ClientError(
-            "InsufficientInstanceCapacity",
-            "We currently do not have sufficient capacity in the Availability Zone you requested. Our system will be "
-            "working on provisioning additional capacity.",
-        )
+        raise _no_capacity()
     if host in faults.quota_exceeded:
         raise EC2ClientError(
             "VcpuLimitExceeded",

@@ -27,10 +27,12 @@ class Faults:
 
     `ending_s` is how long what was told to end takes: an instance shuts down, a cluster terminates while its machines still run.
     `disk_bytes_per_s` makes the disks of instances launched from now on that slow, really, where instances are hosts.
+    `full_zones` have room for nothing but what is reserved there already.
     `images_age_days`: how long ago all images were made, whose deprecation is reckoned from that.
     """
 
     no_capacity: tuple[str, ...] = ()
+    full_zones: tuple[str, ...] = ()
     quota_exceeded: tuple[str, ...] = ()
     launch_delay_s: Mapping[str, float] = field(default_factory=dict)
     termination_delay_s: float = 0.0

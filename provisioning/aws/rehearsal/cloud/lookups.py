@@ -62,7 +62,24 @@ def _get_instances(aws: Aws, arguments: Properties) -> Properties:
     }
 
 
+def _get_offerings(aws: Aws, arguments: Properties) -> Properties:
+    filters = [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
+    location_type = arguments.get("locationType") or "region"
+    found = aws.ec2.describe_instance_type_offerings(LocationType=location_type, Filters=filters)[
+        "InstanceTypeOfferings"
+    ]
+    return {
+        **arguments,
+        "id": aws.region,
+        "region": aws.region,
+        "instanceTypes": [each["InstanceType"] for each in found],
+        "locations": [each["Location"] for each in found],
+        "locationTypes": [each["LocationType"] for each in found],
+    }
+
+
 LOOKUPS: Mapping[str, Callable[[Aws, Properties], Properties]] = {
     "aws:ec2/getAmi:getAmi": _get_ami,
+    "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": _get_offerings,
     "aws:ec2/getInstances:getInstances": _get_instances,
 }

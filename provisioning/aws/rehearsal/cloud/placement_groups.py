@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from moto.core.responses import ActionResult, EmptyResult
@@ -12,6 +13,9 @@ from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, EC2_RESOURCE_TO_PREFIX
 
 RESOURCE, PREFIX = "placement-group", "pg"
 STRATEGIES = ("cluster", "partition", "spread")
+FILTERS = {"group-name": "GroupName", "group-arn": "GroupArn", "state": "State", "strategy": "Strategy"}
+# what else keeps a group from being deleted, beside its instances: from its backend and name, the ids
+HOLDERS: list[Callable[[Any, str], Sequence[str]]] = []
 
 
 def install() -> None:
@@ -50,7 +54,7 @@ def create_placement_group(self: Any) -> ActionResult:
     }
     groups(self.ec2_backend)[name] = group
     self.ec2_backend.create_tags([group["GroupId"]], self._parse_tag_specification(RESOURCE).get(RESOURCE, {}))
-    return ActionResult({"PlacementGroup": _with_tags(self.ec2_backend, group)})
+    return ActionResult({"PlacementGroup": with_tags(self.ec2_backend, group, "GroupId")})
 
 
 def describe_placement_groups(self: Any) -> ActionResult:
@@ -61,16 +65,16 @@ def describe_placement_groups(self: Any) -> ActionResult:
     filters = {entry["Name"]: entry["Values"] for entry in self._get_param("Filters", [])}
     found = [
         group
-        for group in (_with_tags(self.ec2_backend, each) for each in groups(self.ec2_backend).values())
+        for group in (with_tags(self.ec2_backend, each, "GroupId") for each in groups(self.ec2_backend).values())
         if (not names or group["GroupName"] in names)
         and (not ids or group["GroupId"] in ids)
-        and all(_matches(group, name, values) for name, values in filters.items())
+        and all(matches(group, name, values, FILTERS) for name, values in filters.items())
     ]
     return ActionResult({"PlacementGroups": found})
 
 
 def delete_placement_group(self: Any) -> EmptyResult:
-    """DeletePlacementGroup: refused while an instance is in it."""
+    """DeletePlacementGroup: refused while an instance is in it, or capacity is reserved in it."""
     name = self._get_param("GroupName")
     require_group(self.ec2_backend, name)
     members = [
@@ -79,6 +83,7 @@ def delete_placement_group(self: Any) -> EmptyResult:
         for instance in reservation.instances
         if instance.placement.group_name == name and instance.state != "terminated"
     ]
+    members += [each for holder in HOLDERS for each in holder(self.ec2_backend, name)]
     if members:
         raise EC2ClientError(
             "InvalidPlacementGroup.InUse", f"The placement group '{name}' is in use by {', '.join(members)}."
@@ -87,18 +92,19 @@ def delete_placement_group(self: Any) -> EmptyResult:
     return EmptyResult()
 
 
-def _with_tags(backend: Any, group: dict[str, Any]) -> dict[str, Any]:
-    tags = backend.tags.get(group["GroupId"], {})
-    return {**group, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+def with_tags(backend: Any, thing: dict[str, Any], identifier: str) -> dict[str, Any]:
+    """The description of a thing with its tags; `identifier` is the key of its id."""
+    tags = backend.tags.get(thing[identifier], {})
+    return {**thing, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
 
-def _matches(group: dict[str, Any], name: str, values: list[str]) -> bool:
-    tags = {tag["Key"]: tag["Value"] for tag in group["Tags"]}
+def matches(thing: dict[str, Any], name: str, values: list[str], fields: Mapping[str, str]) -> bool:
+    """Whether a described thing passes one filter, of those by tag and of `fields`."""
+    tags = {tag["Key"]: tag["Value"] for tag in thing["Tags"]}
     if name.startswith("tag:"):
         return tags.get(name.removeprefix("tag:")) in values
     if name == "tag-key":
         return any(key in values for key in tags)
-    fields = {"group-name": "GroupName", "group-arn": "GroupArn", "state": "State", "strategy": "Strategy"}
     if name not in fields:
         raise EC2ClientError("InvalidParameterValue", f"The filter '{name}' is invalid")
-    return group[fields[name]] in values
+    return thing[fields[name]] in values

@@ -18,7 +18,14 @@ os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 
 from moto.server import ThreadedMotoServer
 
-from provisioning.aws.rehearsal.cloud import bucket_policies, emr_steps, images, launches, placement_groups
+from provisioning.aws.rehearsal.cloud import (
+    bucket_policies,
+    capacity_reservations,
+    emr_steps,
+    images,
+    launches,
+    placement_groups,
+)
 from provisioning.aws.rehearsal.cloud.hosts import Hosts
 from provisioning.aws.rehearsal.cloud.local_cloud import environment, injected
 
@@ -31,6 +38,7 @@ def main() -> None:
     options = arguments.parse_args()
 
     placement_groups.install()
+    capacity_reservations.install(lambda zone, _: launches.require_room(options.state_dir, zone))
     bucket_policies.install()
     images.install(options.state_dir)
     hosts = Hosts(options.state_dir) if options.hosts else None

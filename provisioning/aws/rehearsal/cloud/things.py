@@ -22,6 +22,7 @@ _EC2 = (
     ("describe_volumes", "Volumes", "VolumeId"),
     ("describe_key_pairs", "KeyPairs", "KeyName"),
     ("describe_placement_groups", "PlacementGroups", "GroupName"),
+    ("describe_capacity_reservations", "CapacityReservations", "CapacityReservationId"),
 )
 
 
@@ -61,7 +62,7 @@ def _compute(cloud: Cloud) -> Iterator[str]:
     ec2 = client(cloud, "ec2")
     for call, entries, key in _EC2:
         for entry in getattr(ec2, call)()[entries]:
-            if entry.get("State") not in ("deleted", "deleting"):
+            if entry.get("State") not in ("deleted", "deleting", "cancelled"):
                 yield f"{entries} {entry[key]}"
     yield from (f"instance {each}" for each in instances(cloud))
 
