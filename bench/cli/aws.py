@@ -33,7 +33,7 @@ from bench.cli.options import (
     stack_of,
     thresholds_option,
 )
-from bench.cli.readiness import require_ready
+from bench.cli.readiness import require_ready, zones_of
 from bench.cli.teardown import DOWN_STEP, SWEEP_STEP, UP_STEP, Keeper
 from bench.cli.testbed import print_vetting, vet_testbed
 from bench.prepared import Prepared, prepare
@@ -42,6 +42,7 @@ from bench.report import Verdicts
 from bench.results import Results
 from bench.runner import run_campaign, steps_to_run
 from bench.vetted import vetted
+from provisioning.aws.capacity import Patience
 from provisioning.aws.prices import PRICES_FILE
 from provisioning.aws.stack import Stack
 from provisioning.aws.testbed import AwsTestbed
@@ -66,6 +67,14 @@ HOST_KEY_SEED_BYTES = 32
 )
 @click.option("--yes", is_flag=True, help="Spend the money without being asked.")
 @click.option("--keep", is_flag=True, help="If something fails, leave the hosts up to look at them. They cost money.")
+@click.option(
+    "--wait-for-capacity",
+    "wait_minutes",
+    metavar="MINUTES",
+    type=click.FloatRange(0, 1440),
+    default=0.0,
+    help="While AWS has no such machines free: how long to try again, in each zone that may be taken.",
+)
 @click.option("--max-replacements", type=click.IntRange(0, 100), default=3, show_default=True)
 @thresholds_option
 @software_option
@@ -77,6 +86,7 @@ def aws_campaign(
     stack_name: str,
     yes: bool,
     keep: bool,
+    wait_minutes: float,
     max_replacements: int,
     thresholds: Thresholds,
     tarballs: Mapping[str, Path],
@@ -93,9 +103,10 @@ def aws_campaign(
     with exclusive(target.state):
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
         require_nothing_up(stack)
-        require_ready(stack_name, sum(step.estimate_s for step in steps))
+        require_ready(stack_name, 60 * wait_minutes + sum(step.estimate_s for step in steps))
+        patience = Patience(60 * wait_minutes, zones_of(stack_name))
         with console.status("looking at the plan"):
-            expires = configure(stack, campaign.name, steps, datetime.now(UTC))
+            expires = configure(stack, campaign.name, steps, datetime.now(UTC), waiting_s=patience.longest_s)
             plan = stack.preview(lambda _: None)
         show_cost(campaign_file, choice, stack_name)
         console.print(
@@ -106,7 +117,7 @@ def aws_campaign(
             return 1
         repeat = [f"samebox campaign aws {shown(campaign_file)}{choice.typed} --stack {stack_name}"]
         with reporter_of(plain, steps) as reporter:
-            testbed = AwsTestbed(stack, on_line=reporter.detail)
+            testbed = AwsTestbed(stack, on_line=reporter.detail, patience=patience)
 
             def work(inventory: Inventory) -> Verdicts:
                 reporter.step(vetting_first.title)
@@ -148,9 +159,9 @@ def require_nothing_up(stack: Stack) -> None:
         )
 
 
-def configure(stack: Stack, campaign: str, steps: Sequence[Step], now: datetime) -> str:
+def configure(stack: Stack, campaign: str, steps: Sequence[Step], now: datetime, *, waiting_s: float = 0.0) -> str:
     """Sets what belongs to this one run in the stack's config, and returns when its hosts end. Raises InvalidInput if too late."""
-    life = life_of(steps)
+    life = life_of(steps, waiting_s=waiting_s)
     configured = stack.config()
     if "campaign" not in configured:
         stack.set_config("campaign", campaign)
@@ -162,10 +173,13 @@ def configure(stack: Stack, campaign: str, steps: Sequence[Step], now: datetime)
     return expires
 
 
-def life_of(steps: Sequence[Step]) -> timedelta:
-    """How long the hosts may live: twice the plan and half an hour. Raises InvalidInput for a plan that no host may outlive."""
+def life_of(steps: Sequence[Step], *, waiting_s: float = 0.0) -> timedelta:
+    """How long the hosts may live: `waiting_s` for capacity, then twice the plan and half an hour.
+
+    Raises InvalidInput for a plan that no host may outlive.
+    """
     seconds = sum(step.estimate_s for step in steps)
-    life = max(SHORTEST_LIFE, timedelta(seconds=SLACK * seconds) + MARGIN)
+    life = max(SHORTEST_LIFE, timedelta(seconds=SLACK * seconds) + MARGIN) + timedelta(seconds=waiting_s)
     if life > LONGEST_AHEAD:
         raise InvalidInput(
             f"the campaign takes about {clock_text(seconds)}; with slack its hosts would have to live longer than the "

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bench.checkout import CHECKOUT
 from bench.cli.options import console
+from provisioning.aws.shape import ANY_ZONE
 from provisioning.aws.stack import project_directory
 from provisioning.errors import MissingRequirement
 from provisioning.finding import Finding
@@ -19,6 +20,30 @@ def findings_of(stack: str, needs_s: float | None) -> tuple[Finding, ...]:
 
     with console.status("asking AWS"):
         return look_around(planned(project_directory(Path.cwd(), CHECKOUT), stack, needs_s=needs_s))
+
+
+def zones_of(stack: str) -> tuple[str, ...]:
+    """The zones that a stack may stand in, in the order in which they are tried; none where its config names one.
+
+    Raises MissingRequirement if AWS doesn't say which zones have its types.
+    """
+    from provisioning.aws.readiness.planned import planned
+
+    plan = planned(project_directory(Path.cwd(), CHECKOUT), stack)
+    if plan.zone != ANY_ZONE:
+        return ()
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    from provisioning.aws.session import session
+    from provisioning.aws.zones import offered_zones, zones_with_all
+
+    try:
+        return zones_with_all(offered_zones(session(plan.shape.region), plan.shape.region, plan.types))
+    except (BotoCoreError, ClientError) as error:
+        raise MissingRequirement(
+            f"samebox:availabilityZone is {ANY_ZONE}, and AWS doesn't say which zones have the stack's types: {error}",
+            next_step=plan.set_command("availabilityZone", f"{plan.shape.region}a"),
+        ) from None
 
 
 def require_ready(stack: str, needs_s: float) -> None:

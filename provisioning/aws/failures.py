@@ -94,8 +94,9 @@ RULES: tuple[Rule, ...] = (
         r"InsufficientInstanceCapacity|InsufficientHostCapacity|InsufficientReservedInstanceCapacity|InsufficientCapacity"
         r"|do not have sufficient \S+ capacity",
         "AWS has no such machine free in this zone just now; it is no limit of your account.",
-        "Try again later (minutes to hours), or take the stack down and set another zone: "
-        "`pulumi config set availabilityZone ZONE --stack {stack}`. All hosts stand in one zone, so one can't move alone.",
+        "Try again later (minutes to hours; `samebox campaign aws --wait-for-capacity MINUTES` does), or take the stack down and set "
+        "another zone: `pulumi config set availabilityZone ZONE --stack {stack}`, or `any`. All hosts stand in one zone, so one can't "
+        "move alone. docs/aws.md, Capacity, has more.",
     ),
     _rule(
         "not offered",

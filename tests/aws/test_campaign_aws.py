@@ -17,6 +17,7 @@ from bench.cli.on_emr import EMR_STEP
 from bench.cli.options import Target
 from bench.cli.teardown import DOWN_STEP, UP_STEP
 from bench.progress import Step
+from provisioning.aws.capacity import Patience
 from provisioning.aws.pulumi_command import Answer, ScriptedPulumi
 from provisioning.aws.stack import Stack
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
@@ -100,10 +101,14 @@ class Run:
         ):
             monkeypatch.setattr(aws, name, self._entry(name))
         self.needs_s = 0.0
+        self.zones: tuple[str, ...] = ()
+        self.patience: Patience
+        self.waiting_s = 0.0
         monkeypatch.setattr(aws, "require_ready", self._require_ready)
+        monkeypatch.setattr(aws, "zones_of", lambda _: self.zones)
         monkeypatch.setattr(aws, "stack_of", lambda _: self.stack)
         monkeypatch.setattr(Target, "inventory", lambda _: engine.inventory())
-        monkeypatch.setattr(aws, "AwsTestbed", lambda *_, **__: self)
+        monkeypatch.setattr(aws, "AwsTestbed", self._testbed)
         monkeypatch.setattr(aws.Leftovers, "find", lambda _: self._note("look", []))
         self.home = home
         # the smoke preset under another name, in a project of its own
@@ -111,6 +116,15 @@ class Run:
         (home / "Pulumi.yaml").write_text((CHECKOUT / "Pulumi.yaml").read_text())
         monkeypatch.chdir(home)
         self.script()
+
+    def _testbed(self, *_: Any, patience: Patience, **__: Any) -> Run:
+        self.patience = patience
+        return self
+
+    def configure(self, *_: Any, waiting_s: float) -> str:
+        """The command's own, which only notes."""
+        self.waiting_s = waiting_s
+        return str(self._note("configure", "2026-11-21T14:00:00Z"))
 
     def script(self, *script: tuple[str, str | Answer]) -> None:
         """What pulumi is going to be asked."""
@@ -159,7 +173,7 @@ class Run:
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """The command over a stack that is empty and configured."""
     run = Run(monkeypatch, tmp_path)
-    monkeypatch.setattr(aws, "configure", lambda *_: run._note("configure", "2026-11-21T14:00:00Z"))
+    monkeypatch.setattr(aws, "configure", run.configure)
     monkeypatch.setattr(aws, "way_back", lambda _: "The records stay in s3://samebox-demo.")
     run.script((LIST, EMPTY), (PREVIEW, engine.lines(engine.began("create", "broker-1", host="broker-1"))))
     return run
@@ -251,6 +265,21 @@ def test_credentials_are_held_against_the_whole_plan(run: Run) -> None:
     """Standing up, vetting, trials, report and taking away: what `samebox cost` reckons hosts for, and the last look."""
     run.type("--yes")
     assert run.needs_s > UP_STEP.estimate_s + EMR_STEP.estimate_s + DOWN_STEP.estimate_s
+
+
+def test_waiting_for_capacity_makes_life_and_credentials_longer(run: Run) -> None:
+    """In each zone that may be tried; hosts that were launched at last live as long as those that came at once."""
+    run.zones = ("us-west-2a", "us-west-2c")
+    run.type("--yes", "--wait-for-capacity", "30")
+    assert run.patience == Patience(1800.0, ("us-west-2a", "us-west-2c"))
+    assert run.waiting_s == 3600.0
+    waited = run.needs_s
+    run.script((LIST, EMPTY), (PREVIEW, engine.lines()))
+    run.zones = ()
+    run.type("--yes")
+    assert (run.patience, run.waiting_s, waited - run.needs_s) == (Patience(), 0.0, 1800.0)
+    steps = [Step("load", 7200.0)]
+    assert aws.life_of(steps, waiting_s=3600.0) - aws.life_of(steps) == timedelta(hours=1)
 
 
 def test_rejected_hosts_end_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,16 +13,16 @@ import boto3
 import pytest
 import yaml
 from botocore.credentials import Credentials
-from botocore.stub import Stubber
+from botocore.stub import ANY, Stubber
 from click.testing import CliRunner
 from moto import mock_aws
 
 from bench.checkout import CHECKOUT
-from bench.cli import doctor
+from bench.cli import doctor, readiness
 from infra.instance_types import INSTANCE_TYPES
 from provisioning.aws.readiness import account, here, hosts, looks, refusals, report
 from provisioning.aws.readiness.planned import LookAtAws, Planned, planned
-from provisioning.errors import InvalidInput
+from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.finding import Finding
 from tests.infra.permissions.needs import operator_policy
 from tests.infra.permissions.policy import Ask
@@ -296,12 +296,71 @@ def test_types_that_the_zone_has_or_lacks(make: Make) -> None:
     assert "another region" in found.next_step
 
 
+def test_where_any_zone_will_do_one_with_all_types_is_enough(make: Make) -> None:
+    """Those that have them are named; where none has, each type's zones are; a local zone is no zone of the region."""
+    stack = make(availabilityZone="any")
+    zones = {"i3en.large": "bcd", "m5n.large": "cab", "t3.medium": "abcd", "m5.xlarge": "abc"}
+    found = look(hosts.look_at_offerings, stack, ec2=offered(zones))
+    assert (found.met, found.found) == (
+        True,
+        "us-west-2b, us-west-2c have i3en.large, m5.xlarge, m5n.large, t3.medium; the first is tried first",
+    )
+    found = look(hosts.look_at_offerings, stack, ec2=offered({**zones, "m5n.large": "a"}))
+    assert found.met is False
+    assert found.found.startswith("no zone has them all: i3en.large (is in us-west-2b, us-west-2c, us-west-2d); ")
+    assert look(hosts.look_at_launching, stack).found.startswith(
+        "i3en.large, m5n.large, t3.medium in a zone of the region"
+    )
+    elsewhere = [{"InstanceType": "i3en.large", "LocationType": "availability-zone", "Location": "us-west-2-lax-1a"}]
+    script: list[Answer] = [("describe_instance_type_offerings", {"InstanceTypeOfferings": elsewhere})]
+    found = look(hosts.look_at_offerings, stack, ec2=script)
+    assert "i3en.large (is in no zone of the region)" in found.found
+
+
+def test_the_zones_of_a_stack_are_tried_by_name(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None where the config names one; without permission to ask, what to set instead."""
+    monkeypatch.chdir(tmp_path)
+    make()
+    assert readiness.zones_of("sn") == ()
+    make(availabilityZone="any")
+    answers = offered(dict.fromkeys(("i3en.large", "m5n.large", "t3.medium", "m5.xlarge"), "cab"))
+    monkeypatch.setattr("provisioning.aws.session.session", lambda _: Session({"ec2": answers}))
+    assert readiness.zones_of("sn") == ("us-west-2a", "us-west-2b", "us-west-2c")
+    denied: list[Answer] = [("describe_instance_type_offerings", "UnauthorizedOperation")]
+    monkeypatch.setattr("provisioning.aws.session.session", lambda _: Session({"ec2": denied}))
+    with pytest.raises(MissingRequirement, match="doesn't say which zones") as raised:
+        readiness.zones_of("sn")
+    assert "availabilityZone us-west-2a" in raised.value.next_step
+
+
 def test_a_launch_that_would_succeed_launches_nothing(make: Make) -> None:
     """moto's dry run, as AWS's, ends in an error that means yes."""
     found = look(hosts.look_at_launching, make())
     assert found.met is True
     assert found.found.startswith("i3en.large, m5n.large, t3.medium in us-west-2a")
     assert boto3.client("ec2", region_name=REGION).describe_instances()["Reservations"] == []
+
+
+@pytest.mark.parametrize(("code", "met"), [("DryRunOperation", True), ("UnauthorizedOperation", False)])
+def test_what_is_to_be_reserved_is_tried_too(make: Make, code: str, met: bool) -> None:
+    """Once, for the brokers' type: a policy that was handed out before reservations were made lacks the permission."""
+    session = Session({})
+    ec2: Any = session.client("ec2")
+    with Stubber(ec2) as stubber:
+        for _ in range(3):
+            stubber.add_client_error("run_instances", "DryRunOperation")
+        asked = {
+            "InstanceType": "i3en.large",
+            "InstancePlatform": "Linux/UNIX",
+            "InstanceCount": 3,
+            "AvailabilityZone": "us-west-2a",
+            "TagSpecifications": ANY,
+            "DryRun": True,
+        }
+        stubber.add_client_error("create_capacity_reservation", code, REFUSED, expected_params=asked)
+        found = hosts.look_at_launching(make(reserveCapacity=True), session)  # type: ignore[arg-type]
+    assert found.met is met
+    assert ("capacity for i3en.large" in found.found) and (met or "ec2:CreateCapacityReservation" in found.next_step)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from botocore.exceptions import ClientError
 
 from provisioning.aws.readiness.planned import LookAtAws, Planned
 from provisioning.aws.readiness.refusals import message_of
+from provisioning.aws.shape import ANY_ZONE
+from provisioning.aws.zones import offered_zones, zones_with_all
 from provisioning.finding import Finding
 
 OFFERED, LAUNCH, IMAGE = "types offered in the zone", "hosts may be launched", "image"
@@ -22,46 +24,43 @@ PASSING = ("RequestLimitExceeded", "InternalError", "Unavailable", "ServiceUnava
 
 
 def look_at_offerings(planned: Planned, session: boto3.session.Session) -> Finding:
-    """Whether the zone has every type, the report's too; else which zones of the region have it."""
-    filters: Any = [{"Name": "instance-type", "Values": list(planned.types)}]
-    pages = (
-        session.client("ec2")
-        .get_paginator("describe_instance_type_offerings")
-        .paginate(LocationType="availability-zone", Filters=filters)
-    )
-    zones: dict[str, set[str]] = {kind: set() for kind in planned.types}
-    for page in pages:
-        for each in page["InstanceTypeOfferings"]:
-            zones[each["InstanceType"]].add(each["Location"])
+    """Whether the zone, or for `any` one zone, has every type, the report's too; else which zones of the region have it."""
+    zones = offered_zones(session, planned.shape.region, planned.types)
+    whole = zones_with_all(zones)
+    if planned.zone == ANY_ZONE and whole:
+        return Finding(OFFERED, True, f"{', '.join(whole)} have {', '.join(planned.types)}; the first is tried first")
     missing = {kind: sorted(found) for kind, found in zones.items() if planned.zone not in found}
     if not missing:
         return Finding(OFFERED, True, f"{planned.zone} has {', '.join(planned.types)}")
     lacks = "; ".join(
         f"{kind} (is in {', '.join(found) or 'no zone of the region'})" for kind, found in missing.items()
     )
-    whole = sorted(set.intersection(*zones.values()))
     next_step = (
         f"{planned.set_command('availabilityZone', whole[0])}, or another of {', '.join(whole)}."
         if whole
         else "No zone of the region has all of them: take other types, or another region."
     )
-    return Finding(OFFERED, False, f"{planned.zone} lacks {lacks}", next_step)
+    where = "no zone has them all:" if planned.zone == ANY_ZONE else f"{planned.zone} lacks"
+    return Finding(OFFERED, False, f"{where} {lacks}", next_step)
 
 
 def look_at_launching(planned: Planned, session: boto3.session.Session) -> Finding:
-    """Asks for one host of each type, as a dry run. Whether there is capacity, AWS doesn't say so."""
-    answers = {kind: _dry_run(planned, session, kind) for kind in planned.host_types}
+    """Asks for one host of each type, and for capacity if some is to be reserved, as dry runs, which say nothing of capacity."""
+    answers = {kind: _dry_run(session, "run_instances", _launch(planned, kind)) for kind in planned.host_types}
+    if planned.shape.reserve_capacity:
+        kind = planned.shape.brokers.instance_type
+        answers[f"capacity for {kind}"] = _dry_run(session, "create_capacity_reservation", _reserve(planned))
     unlaunchable = {kind: error for kind, error in answers.items() if error["Code"] != WOULD_SUCCEED}
     if not unlaunchable:
-        return Finding(
-            LAUNCH, True, f"{', '.join(answers)} in {planned.zone}, by dry runs, which say nothing of capacity"
-        )
+        place = "a zone of the region" if planned.zone == ANY_ZONE else planned.zone
+        return Finding(LAUNCH, True, f"{', '.join(answers)} in {place}, by dry runs, which say nothing of capacity")
     quoted = "; ".join(f"{kind}: {error['Code']}: {message_of(error)}" for kind, error in unlaunchable.items())
     if all(_wasnt_tried(error) for error in unlaunchable.values()):
         return Finding(LAUNCH, None, f"not known: AWS didn't try it: {quoted}")
     if REFUSED in {error["Code"] for error in unlaunchable.values()}:
+        actions = "ec2:RunInstances" + (", ec2:CreateCapacityReservation" if planned.shape.reserve_capacity else "")
         return Finding(
-            LAUNCH, False, quoted, "Allow ec2:RunInstances: infra/operator-policy.json, with your stack's region in it."
+            LAUNCH, False, quoted, f"Allow {actions}: infra/operator-policy.json, with your stack's region in it."
         )
     return Finding(LAUNCH, False, quoted, "As the message says; docs/aws.md has the keys of the config.")
 
@@ -70,22 +69,40 @@ def _wasnt_tried(error: Any) -> bool:
     return error["Code"] in PASSING or NO_DEFAULT.search(error["Message"]) is not None
 
 
-def _dry_run(planned: Planned, session: boto3.session.Session, kind: str) -> Any:
+def _dry_run(session: boto3.session.Session, operation: str, asked: Any) -> Any:
     """AWS's answer, code and message; a dry run that would succeed is an error as well."""
-    tags = [{"Key": "project", "Value": "samebox"}, {"Key": "campaign", "Value": planned.campaign}]
-    asked: Any = {
+    try:
+        getattr(session.client("ec2"), operation)(**asked, DryRun=True)
+    except ClientError as error:
+        return error.response["Error"]
+    return {"Code": WOULD_SUCCEED}
+
+
+def _launch(planned: Planned, kind: str) -> dict[str, Any]:
+    return {
         "ImageId": planned.ami,
         "InstanceType": kind,
         "MinCount": 1,
         "MaxCount": 1,
-        "Placement": {"AvailabilityZone": planned.zone},
-        "TagSpecifications": [{"ResourceType": "instance", "Tags": tags}],
+        "Placement": {} if planned.zone == ANY_ZONE else {"AvailabilityZone": planned.zone},
+        "TagSpecifications": _tagged(planned, "instance"),
     }
-    try:
-        session.client("ec2").run_instances(**asked, DryRun=True)
-    except ClientError as error:
-        return error.response["Error"]
-    return {"Code": WOULD_SUCCEED}
+
+
+def _reserve(planned: Planned) -> dict[str, Any]:
+    """For the brokers, and outside a placement group: the stack makes its own."""
+    return {
+        "InstanceType": planned.shape.brokers.instance_type,
+        "InstancePlatform": "Linux/UNIX",
+        "InstanceCount": planned.shape.brokers.count,
+        "AvailabilityZone": f"{planned.shape.region}a" if planned.zone == ANY_ZONE else planned.zone,
+        "TagSpecifications": _tagged(planned, "capacity-reservation"),
+    }
+
+
+def _tagged(planned: Planned, kind: str) -> list[dict[str, Any]]:
+    tags = {"project": "samebox", "campaign": planned.campaign}
+    return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
 
 
 def look_at_image(planned: Planned, session: boto3.session.Session) -> Finding:

@@ -56,10 +56,20 @@ def _dry_run() -> Asks:
     )
 
 
+def _reservation() -> Asks:
+    """Made and tagged in one call."""
+    made = ec2_arn("capacity-reservation", "*")
+    return (
+        Ask("ec2:CreateCapacityReservation", made, GIVEN_TAG),
+        Ask("ec2:CreateTags", made, {**GIVEN_TAG, "ec2:CreateAction": "CreateCapacityReservation"}),
+    )
+
+
 CALLS: Mapping[str, Asks] = {
     # everybody may ask who he is
     "sts.get_caller_identity": (),
     # what is looked at before anything is paid
+    "ec2.create_capacity_reservation": _reservation(),
     "ec2.describe_images": _plain("ec2:DescribeImages"),
     "ec2.describe_instance_type_offerings": _plain("ec2:DescribeInstanceTypeOfferings"),
     "ec2.describe_instance_types": _plain("ec2:DescribeInstanceTypes"),
@@ -186,12 +196,7 @@ PROVIDER_BEYOND: Mapping[str, Asks] = {
     ),
     # aws_ec2_capacity_reservation: made and tagged in one call, changed for a later end, described, cancelled
     "capacity is reserved": (
-        Ask("ec2:CreateCapacityReservation", ec2_arn("capacity-reservation", "*"), GIVEN_TAG),
-        Ask(
-            "ec2:CreateTags",
-            ec2_arn("capacity-reservation", "*"),
-            {**GIVEN_TAG, "ec2:CreateAction": "CreateCapacityReservation"},
-        ),
+        *_reservation(),
         *_plain("ec2:DescribeCapacityReservations"),
         *_ours("ec2:ModifyCapacityReservation", "capacity-reservation"),
         *_ours("ec2:CancelCapacityReservation", "capacity-reservation"),
