@@ -94,7 +94,7 @@ class Room:
             self._paid |= {each.name: None for each in refused.finished if each.type in PAID}
         paid = f"; paid already: {', '.join(self._paid)}" if self._paid else "; nothing is paid yet"
         self._on_line(
-            f"AWS has no room just now, trying again in {PAUSE_S:.0f} s, for {left_s / 60:.0f} more minutes{paid}"
+            f"AWS has no room just now: trying again every {PAUSE_S:.0f} s, for another {left_s / 60:.0f} min{paid}"
         )
 
     def _said_whole(self, refused: StackFailed) -> StackFailed:

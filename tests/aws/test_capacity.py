@@ -73,9 +73,9 @@ def test_it_tries_again_until_there_is_room_and_says_what_is_paid() -> None:
     lab.pulumi.require_done()
     assert lab.now_s == 3 * PAUSE_S
     first, second, third = lab.waited
-    assert first.endswith("for 30 more minutes; nothing is paid yet")
-    assert second.endswith("for 29 more minutes; paid already: samebox-i3en.large, broker-1")
-    assert third.endswith("for 28 more minutes; paid already: samebox-i3en.large, broker-1")
+    assert first.endswith("for another 30 min; nothing is paid yet")
+    assert second.endswith("for another 29 min; paid already: samebox-i3en.large, broker-1")
+    assert third.endswith("for another 28 min; paid already: samebox-i3en.large, broker-1")
 
 
 def test_the_bound_holds() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,7 +115,8 @@ def test_what_is_reserved_can_be_launched_in_a_full_zone(cloud: Cloud, ec2: EC2C
     hosts = [launch(ec2), launch(ec2)]
     (found,) = ec2.describe_capacity_reservations()["CapacityReservations"]
     assert (found["TotalInstanceCount"], found["AvailableInstanceCount"]) == (2, 0)
-    for asked in (launch, reserve):
+    attempts: tuple[Callable[[EC2Client], str], ...] = (launch, reserve)
+    for asked in attempts:
         with pytest.raises(ClientError) as full:
             asked(ec2)
         assert refusal(full) == "InsufficientInstanceCapacity"
@@ -132,13 +133,14 @@ def test_a_reservation_that_makes_no_sense_is_refused(ec2: EC2Client) -> None:
     """One of a burstable type, in another zone than its group stands in, without an end, or for a group that isn't there."""
     ec2.create_placement_group(GroupName="near", Strategy="cluster")
     reserve(ec2)
-    for changes in (
+    senseless: tuple[dict[str, Any], ...] = (
         {"InstanceType": "t3.medium"},
         {"AvailabilityZone": "us-west-2b"},
         {"EndDateType": "unlimited"},
         {"EndDate": datetime.now(UTC) - timedelta(hours=1)},
         {"PlacementGroupArn": "arn:aws:ec2:us-west-2:123456789012:placement-group/far"},
-    ):
+    )
+    for changes in senseless:
         with pytest.raises(ClientError):
             reserve(ec2, **changes)
 

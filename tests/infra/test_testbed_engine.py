@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from bench.checkout import CHECKOUT
+from provisioning.aws.capacity import PAUSE_S, Patience
 from provisioning.aws.failures import StackFailed
 from provisioning.aws.rehearsal.cloud.local_cloud import Faults
 from provisioning.aws.rehearsal.cloud.things import instances
@@ -81,6 +82,35 @@ def test_from_nothing_to_nothing(lab: Lab) -> None:
     assert instances(lab.project.cloud) == {}
     assert (lab.stack.resource_count(), lab.stack.inventory()) == (0, None)
     lab.testbed.down()
+
+
+def test_a_zone_without_room_is_waited_for_and_then_left(lab: Lab) -> None:
+    """What was launched is named while it waits; then all of it goes, and the whole testbed stands in the next zone."""
+    cloud, now_s = lab.project.cloud, 0.0
+
+    def pause(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+        cloud.inject(Faults(full_zones=("us-west-2a",)))
+
+    cloud.inject(Faults(no_capacity=("client-1",)))
+    testbed = AwsTestbed(
+        lab.stack,
+        on_line=lab.said.append,
+        connect=connect,
+        patience=Patience(PAUSE_S, ("us-west-2a", "us-west-2b")),
+        sleep=pause,
+        now_s=lambda: now_s,
+    )
+    inventory = testbed.up()
+    (waited,) = [line for line in lab.said if "trying again every 60 s, for another 1 min" in line]
+    paid = waited.rpartition("paid already: ")[2].split(", ")
+    assert paid and "client-1" not in paid and set(paid) <= {host.name for host in inventory.hosts}
+    assert {host.instance_id for host in inventory.hosts} == set(instances(cloud))
+    assert lab.stack.outputs()["availabilityZone"] == lab.stack.config()["availabilityZone"] == "us-west-2b"
+    testbed.down()
+    assert instances(cloud) == {}
+    assert lab.stack.config()["availabilityZone"] == "any"
 
 
 def test_the_named_hosts_are_replaced_and_no_others(lab: Lab) -> None:
