@@ -6,7 +6,6 @@ from pathlib import Path
 
 from bench.checkout import CHECKOUT
 from bench.cli.options import console
-from provisioning.aws.shape import ANY_ZONE
 from provisioning.aws.stack import project_directory
 from provisioning.errors import MissingRequirement
 from provisioning.finding import Finding
@@ -28,22 +27,9 @@ def zones_of(stack: str) -> tuple[str, ...]:
     Raises MissingRequirement if AWS doesn't say which zones have its types.
     """
     from provisioning.aws.readiness.planned import planned
+    from provisioning.aws.zones import zones_to_try
 
-    plan = planned(project_directory(Path.cwd(), CHECKOUT), stack)
-    if plan.zone != ANY_ZONE:
-        return ()
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    from provisioning.aws.session import session
-    from provisioning.aws.zones import offered_zones, zones_with_all
-
-    try:
-        return zones_with_all(offered_zones(session(plan.shape.region), plan.shape.region, plan.types))
-    except (BotoCoreError, ClientError) as error:
-        raise MissingRequirement(
-            f"samebox:availabilityZone is {ANY_ZONE}, and AWS doesn't say which zones have the stack's types: {error}",
-            next_step=plan.set_command("availabilityZone", f"{plan.shape.region}a"),
-        ) from None
+    return zones_to_try(planned(project_directory(Path.cwd(), CHECKOUT), stack))
 
 
 def require_ready(stack: str, needs_s: float) -> None:

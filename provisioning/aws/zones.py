@@ -7,15 +7,21 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from provisioning.aws.readiness.planned import Planned
+from provisioning.aws.session import session
+from provisioning.aws.shape import ANY_ZONE
+from provisioning.errors import MissingRequirement
 
 Offered = Mapping[str, frozenset[str]]
 
 
-def offered_zones(session: boto3.session.Session, region: str, types: Collection[str]) -> Offered:
+def offered_zones(opened: boto3.session.Session, region: str, types: Collection[str]) -> Offered:
     """Instance type -> the region's own zones that have it. Raises botocore's errors."""
     filters: Any = [{"Name": "instance-type", "Values": sorted(types)}]
     pages = (
-        session.client("ec2")
+        opened.client("ec2")
         .get_paginator("describe_instance_type_offerings")
         .paginate(LocationType="availability-zone", Filters=filters)
     )
@@ -31,3 +37,17 @@ def offered_zones(session: boto3.session.Session, region: str, types: Collection
 def zones_with_all(offered: Offered) -> tuple[str, ...]:
     """Those that have every type, by name: the order in which the Pulumi program, too, looks at them."""
     return tuple(sorted(frozenset.intersection(*offered.values())))
+
+
+def zones_to_try(planned: Planned) -> tuple[str, ...]:
+    """Where the stack's config says `any`, the zones with all its types; none where it names a zone. Raises MissingRequirement."""
+    if planned.zone != ANY_ZONE:
+        return ()
+    region = planned.shape.region
+    try:
+        return zones_with_all(offered_zones(session(region), region, planned.types))
+    except (BotoCoreError, ClientError) as error:
+        raise MissingRequirement(
+            f"samebox:availabilityZone is {ANY_ZONE}, and AWS doesn't say which zones have the stack's types: {error}",
+            next_step=planned.set_command("availabilityZone", f"{region}a"),
+        ) from None

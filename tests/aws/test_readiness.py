@@ -324,10 +324,10 @@ def test_the_zones_of_a_stack_are_tried_by_name(make: Make, tmp_path: Path, monk
     assert readiness.zones_of("sn") == ()
     make(availabilityZone="any")
     answers = offered(dict.fromkeys(("i3en.large", "m5n.large", "t3.medium", "m5.xlarge"), "cab"))
-    monkeypatch.setattr("provisioning.aws.session.session", lambda _: Session({"ec2": answers}))
+    monkeypatch.setattr("provisioning.aws.zones.session", lambda _: Session({"ec2": answers}))
     assert readiness.zones_of("sn") == ("us-west-2a", "us-west-2b", "us-west-2c")
     denied: list[Answer] = [("describe_instance_type_offerings", "UnauthorizedOperation")]
-    monkeypatch.setattr("provisioning.aws.session.session", lambda _: Session({"ec2": denied}))
+    monkeypatch.setattr("provisioning.aws.zones.session", lambda _: Session({"ec2": denied}))
     with pytest.raises(MissingRequirement, match="doesn't say which zones") as raised:
         readiness.zones_of("sn")
     assert "availabilityZone us-west-2a" in raised.value.next_step

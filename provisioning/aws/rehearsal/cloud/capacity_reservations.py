@@ -168,8 +168,8 @@ def _zones(backend: Any, group: str) -> Iterator[str]:
 
 def _available(backend: Any, reservation: dict[str, Any]) -> int:
     (group,) = (name for name, each in groups(backend).items() if each["GroupArn"] == reservation["PlacementGroupArn"])
-    inside = sum(instance.instance_type == reservation["InstanceType"] for instance in _members(backend, group))
-    return max(0, int(reservation["TotalInstanceCount"]) - inside)
+    kinds = [instance.instance_type for instance in _members(backend, group)]
+    return max(0, int(reservation["TotalInstanceCount"]) - kinds.count(reservation["InstanceType"]))
 
 
 def _shown(backend: Any, reservation: dict[str, Any]) -> dict[str, Any]:
