@@ -10,12 +10,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class InstanceType:
-    """What one instance type has. `instance_disks` are NVMe disks of the machine itself, lost when the instance ends."""
+    """What one instance type has. `instance_disks` are NVMe disks of the machine itself, lost when the instance ends.
+
+    `burstable`: it has its processors for a share of the time, and more of it by credits.
+    """
 
     name: str
     vcpus: int
     instance_disks: int
     cluster_placement: bool
+    burstable: bool = False
 
 
 INSTANCE_TYPES = {
@@ -59,9 +63,9 @@ INSTANCE_TYPES = {
         InstanceType("m5.12xlarge", vcpus=48, instance_disks=0, cluster_placement=True),
         InstanceType("m5.16xlarge", vcpus=64, instance_disks=0, cluster_placement=True),
         InstanceType("m5.24xlarge", vcpus=96, instance_disks=0, cluster_placement=True),
-        InstanceType("t3.small", vcpus=2, instance_disks=0, cluster_placement=False),
-        InstanceType("t3.medium", vcpus=2, instance_disks=0, cluster_placement=False),
-        InstanceType("t3.large", vcpus=2, instance_disks=0, cluster_placement=False),
+        InstanceType("t3.small", vcpus=2, instance_disks=0, cluster_placement=False, burstable=True),
+        InstanceType("t3.medium", vcpus=2, instance_disks=0, cluster_placement=False, burstable=True),
+        InstanceType("t3.large", vcpus=2, instance_disks=0, cluster_placement=False, burstable=True),
     )
 }
 

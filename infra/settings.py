@@ -51,16 +51,22 @@ class HostGroup:
 
 @dataclass(frozen=True)
 class ClientGroup(HostGroup):
-    """Without clients there is no load."""
+    """Without clients there is no load. What carries it, or what is measured, has its processors all the time."""
 
     count: Annotated[int, AfterValidator(values.at_least_one), Field(le=32)]
+    instance_type: Annotated[str, AfterValidator(values.instance_type), AfterValidator(values.with_steady_cpu)]
 
 
 @dataclass(frozen=True)
 class BrokerGroup(ClientGroup):
     """Brokers keep their data on disks of the machine itself, which the vetting judges."""
 
-    instance_type: Annotated[str, AfterValidator(values.instance_type), AfterValidator(values.with_instance_disks)]
+    instance_type: Annotated[
+        str,
+        AfterValidator(values.instance_type),
+        AfterValidator(values.with_steady_cpu),
+        AfterValidator(values.with_instance_disks),
+    ]
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,17 @@ def instance_type(name: str) -> str:
     return name
 
 
+def with_steady_cpu(name: str) -> str:
+    """A known type that has its processors all the time."""
+    if INSTANCE_TYPES[name].burstable:
+        steady = dict.fromkeys(each.partition(".")[0] for each, known in INSTANCE_TYPES.items() if not known.burstable)
+        raise ValueError(
+            "this type is burstable: its processors are its own for a share of the time, and what is taken away would be measured "
+            f"as latency. Families that aren't: {', '.join(steady)}"
+        )
+    return name
+
+
 def with_instance_disks(name: str) -> str:
     """A known type that has NVMe disks of its own."""
     if not INSTANCE_TYPES[name].instance_disks:

@@ -73,6 +73,14 @@ def test_the_times_that_a_message_proposes_would_do(tmp_path: Path) -> None:
         ({"brokers": group(instanceType="i3en.7xlarge")}, "Did you mean 'i3en."),
         ({"brokers": group(instanceType="quantum")}, "Valid ones: i3en.large, "),
         ({"brokers": group(instanceType="m5n.large")}, "this type has no disks of its own. Valid ones: i3en.large, "),
+        (
+            {"brokers": group(instanceType="t3.large")},
+            "samebox:brokers.instanceType = 't3.large': this type is burstable",
+        ),
+        (
+            {"clients": group(instanceType="t3.medium")},
+            "samebox:clients.instanceType = 't3.medium': this type is burstable",
+        ),
         ({"brokers": group(instancetype="i3en.large")}, "Did you mean 'instanceType'?"),
         ({"brokers": group(rootThroughputMibPerS=100)}, "samebox:brokers.rootThroughputMibPerS = 100"),
         ({"brokers": "three"}, "samebox:brokers = 'three'"),
@@ -204,10 +212,11 @@ def test_the_table_of_instance_types_says_what_aws_says() -> None:
         theirs = recorded[name]
         disks = sum(each["Count"] for each in theirs.get("InstanceStorageInfo", {"Disks": []})["Disks"])
         placement = "cluster" in theirs["PlacementGroupInfo"]["SupportedStrategies"]
-        assert (known.vcpus, known.instance_disks, known.cluster_placement) == (
+        assert (known.vcpus, known.instance_disks, known.cluster_placement, known.burstable) == (
             theirs["VCpuInfo"]["DefaultVCpus"],
             disks,
             placement,
+            theirs["BurstablePerformanceSupported"],
         ), name
 
 
