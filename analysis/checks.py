@@ -11,7 +11,7 @@ from typing import Any
 
 from analysis import disturbance_rules, outcome_rules, validity_rules
 from analysis.evidence import Evidence
-from analysis.finding import Finding, Missing
+from analysis.finding import HOSTS, Finding, Missing
 from analysis.steady_disks import steady_disks
 
 Rule = Callable[[Evidence, Mapping[str, Any]], Finding]
@@ -79,7 +79,7 @@ def _judge_one(evidence: Evidence, declaration: Mapping[str, Any], rules: Mappin
     if rule is None:
         return Check(trial, name, axis, UNKNOWN, "This version of samebox has no rule of this name.")
     try:
-        finding = rule(evidence, declaration.get("bounds") or {})
+        finding = rule(evidence, {**(declaration.get("bounds") or {}), HOSTS: declaration.get("hosts") or {}})
     except Missing as missing:
         return Check(trial, name, axis, UNKNOWN, f"{missing}")
     except KeyError as key:
@@ -87,7 +87,8 @@ def _judge_one(evidence: Evidence, declaration: Mapping[str, Any], rules: Mappin
     except Exception as error:  # whatever a rule trips over, its trial isn't shown to be sound
         return Check(trial, name, axis, UNKNOWN, f"The rule failed: {type(error).__name__}: {error}.")
     verdict = _verdict(finding.passed, axis, str(declaration.get("on_failure", "")))
-    return Check(trial, name, axis, verdict, finding.sentence, finding.evidence)
+    why_warn = str(declaration.get("why_warn", "")) if verdict == WARN else ""
+    return Check(trial, name, axis, verdict, f"{finding.sentence} {why_warn}".rstrip(), finding.evidence)
 
 
 def _verdict(passed: bool, axis: str, on_failure: str) -> str:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+# beside its bounds a rule finds here what the declaration says of single hosts: name -> {"judged", "why"}
+HOSTS = "hosts"
+
 
 class Missing(Exception):
     """An observation that a rule needs was not made; the message says which."""

@@ -13,9 +13,10 @@ from typing import Any
 
 from analysis.campaign import NANOSECONDS
 from analysis.evidence import Evidence
-from analysis.finding import Finding, Missing
+from analysis.finding import HOSTS, Finding, Missing
 
 _MS = 1e6  # nanoseconds
+_TO_LOCAL_SERVICES = "ena_linklocal_allowance_exceeded"
 Bounds = Mapping[str, Any]
 
 
@@ -51,8 +52,14 @@ def cold_caches(evidence: Evidence, bounds: Bounds) -> Finding:
 
 
 def steal(evidence: Evidence, bounds: Bounds) -> Finding:
-    """The hypervisor gave the machines the CPU they were promised."""
-    shares = {use.host: use.cpu_shares["steal"] for use in evidence.machines if "steal" in use.cpu_shares}
+    """The hypervisor gave the machines the CPU they were promised; a machine that was promised none is not judged."""
+    own = bounds.get(HOSTS, {})
+    left_out = {host: str(rule["why"]) for host, rule in own.items() if not rule["judged"]}
+    shares = {
+        use.host: use.cpu_shares["steal"]
+        for use in evidence.machines
+        if "steal" in use.cpu_shares and use.host not in left_out
+    }
     if not shares:
         if rule := evidence.ended_by_the_system():
             return Finding(True, f"The system ended the trial ({rule}) before the measure phase.")
@@ -60,11 +67,15 @@ def steal(evidence: Evidence, bounds: Bounds) -> Finding:
     host, worst = max(shares.items(), key=lambda item: item[1])
     bound = float(bounds["share"])
     sentence = f"CPU steal was at most {worst:.2%} of the measure phase ({host}); the bound is {bound:.2%}."
-    return Finding(worst <= bound, sentence, {"shares": shares, "bound": bound})
+    sentence += "".join(f" Not judged: {name} ({why})." for name, why in left_out.items())
+    return Finding(worst <= bound, sentence, {"shares": shares, "bound": bound, "not_judged": left_out})
 
 
 def network_allowance(evidence: Evidence, bounds: Bounds) -> Finding:
-    """No network card held packets back because its instance type's allowance was used up."""
+    """No network card held packets back because its instance type's allowance was used up.
+
+    What was dropped on the way to DNS, time and metadata services carried no message: of clocks the check `clock` tells.
+    """
     counted = {use.host: use.allowances_exceeded for use in evidence.machines}
     if not counted:
         if rule := evidence.ended_by_the_system():
@@ -72,16 +83,23 @@ def network_allowance(evidence: Evidence, bounds: Bounds) -> Finding:
         raise Missing("No telemetry was recorded in the measure phase.")
     uncounted = sorted(host for host, counters in counted.items() if not counters)
     exceeded = {
-        f"{host} {name}": growth for host, counters in counted.items() for name, growth in counters.items() if growth
+        (host, name): growth
+        for host, counters in counted.items()
+        for name, growth in counters.items()
+        if growth and name != _TO_LOCAL_SERVICES
     }
     packets, counters = sum(exceeded.values()), sum(len(each) for each in counted.values())
     sentence = (
         f"{packets:,.0f} packets were held back, by {counters} counters on {len(counted) - len(uncounted)} machines"
     )
-    sentence += f", most of them {max(exceeded, key=lambda name: exceeded[name])}" if exceeded else ""
+    if exceeded:
+        host, name = max(exceeded, key=lambda key: exceeded[key])
+        why = bounds.get(HOSTS, {}).get(host, {}).get("why")
+        sentence += f", most of them {host} {name}" + (f" ({why})" if why else "")
     sentence += f"; no card counts them on {', '.join(uncounted)}." if uncounted else "."
     passed = packets <= float(bounds["packets"]) and len(uncounted) <= int(bounds["uncounted_machines"])
-    return Finding(passed, sentence, {"exceeded": exceeded, "uncounted": uncounted})
+    shown = {f"{host} {name}": growth for (host, name), growth in exceeded.items()}
+    return Finding(passed, sentence, {"exceeded": shown, "uncounted": uncounted})
 
 
 def clock(evidence: Evidence, bounds: Bounds) -> Finding:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from bench.campaign import Campaign
+from bench.host_rules import checks_on
 from bench.prepared import Prepared
 from bench.progress import Reporter, Step
 from bench.space import check_space
@@ -26,7 +27,7 @@ SOFTWARE_STEP = Step("software onto the hosts", 20.0)
 
 @dataclasses.dataclass(frozen=True)
 class Equipped:
-    """A campaign whose hosts were found fit and have all they need: its profile is of these hosts, `pythons` run workers.
+    """A campaign whose hosts were found fit and have all they need: profile and checks are of these hosts, `pythons` run workers.
 
     `intended`: each system's settings as its first trial has them.
     """
@@ -48,7 +49,11 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
         require_java(clients, found, why="the load tools of cross_check = true need it")
     brokers = [host for host in hosts if host.record.role == "broker"]
     check_space(prepared.trials, brokers)
-    prepared = dataclasses.replace(prepared, profile=prepared.profile.for_hosts(memory_per_broker(brokers, found)))
+    prepared = dataclasses.replace(
+        prepared,
+        profile=prepared.profile.for_hosts(memory_per_broker(brokers, found)),
+        checks=checks_on(prepared.checks, [host.record for host in hosts]),
+    )
     intended: dict[str, Settings] = {}
     for spec in prepared.trials:
         deployment = SYSTEMS[spec.system].deployment(hosts, store)

@@ -16,17 +16,32 @@ PROFILES = Path(__file__).parent / "profiles"
 
 
 @dataclass(frozen=True)
+class HostRule:
+    """What a check makes of one host, and why, in a sentence's part. `judged`: false = it isn't looked at there."""
+
+    judged: bool
+    why: str
+
+
+@dataclass(frozen=True)
 class Check:
-    """A rule declared before the run; analysis evaluates it. `bounds` are named after their units."""
+    """A rule declared before the run; analysis evaluates it. `bounds` are named after their units.
+
+    `why_warn`: a sentence, where a failure could be taken for invalid and only warns. `hosts`: what is peculiar to single ones, once
+    they are known (`bench.host_rules`); never in a file.
+    """
 
     check: str
     axis: Literal["validity", "outcome"]
     on_failure: Literal["invalid", "warn", "not met"]
     bounds: Mapping[str, float] = field(default_factory=dict)
+    why_warn: str = ""
+    hosts: Mapping[str, HostRule] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """As the manifest lists it."""
-        return dataclasses.asdict(self)
+        """As the manifest lists it: without reasons and hosts where there are none."""
+        document = dataclasses.asdict(self)
+        return {key: value for key, value in document.items() if value or key not in ("why_warn", "hosts")}
 
 
 Memory = Mapping[str, Mapping[str, Mapping[str, str]]]  # system -> process -> size name -> JVM size

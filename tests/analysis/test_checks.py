@@ -155,6 +155,51 @@ def test_a_card_that_held_packets_back_spoils_the_measurement() -> None:
     assert "client-2" in found.sentence
 
 
+def _declared(check: str, **changes: Any) -> dict[str, Any]:
+    (declared,) = (declaration for declaration in CHECKS if declaration["check"] == check)
+    return {**declared, **changes}
+
+
+def test_what_has_no_known_bound_warns_and_says_so() -> None:
+    """The declaration's reason stands behind the figures of the trial that failed, and of no other; so does what the type has."""
+    sound = _evidence()
+    (machine,) = sound.machines
+    hosts = {"client-1": {"judged": True, "why": "m5n.large has up to 25 Gbit/s"}}
+    declared = _declared("network-allowance", on_failure="warn", why_warn="No bound is known.", hosts=hosts)
+    moved = replace(machine, host="client-1", allowances_exceeded={**CARD, "ena_bw_in_allowance_exceeded": 3.0})
+    (found,) = judge([replace(sound, machines=(machine, moved))], [declared])
+    assert found.verdict == "warn"
+    assert found.sentence.endswith(
+        "client-1 ena_bw_in_allowance_exceeded (m5n.large has up to 25 Gbit/s). No bound is known."
+    )
+    (found,) = judge([sound], [declared])
+    assert (found.verdict, "No bound" in found.sentence) == ("valid", False)
+
+
+def test_packets_to_local_services_are_no_messages() -> None:
+    """What the card dropped on the way to name, time and metadata services held back no message."""
+    sound = _evidence()
+    (machine,) = sound.machines
+    moved = replace(machine, allowances_exceeded={**CARD, "ena_linklocal_allowance_exceeded": 9.0})
+    assert _verdict(replace(sound, machines=(moved,)), "network-allowance").verdict == "valid"
+
+
+def test_a_host_that_was_promised_no_cpu_is_not_judged_for_steal() -> None:
+    """The sentence names it, with the reason; what is taken from any other host counts."""
+    kept, robbed = (
+        MachineUse(name, {"steal": share}, None, None) for name, share in (("broker-1", 0.0), ("metadata-1", 0.5))
+    )
+    evidence = replace(_evidence(), machines=(kept, robbed))
+    why = {"judged": False, "why": "t3.medium is burstable"}
+    (found,) = judge([evidence], [_declared("steal", on_failure="invalid", hosts={"metadata-1": why})])
+    assert (found.verdict, found.sentence.endswith("Not judged: metadata-1 (t3.medium is burstable).")) == (
+        "valid",
+        True,
+    )
+    (found,) = judge([evidence], [_declared("steal", on_failure="invalid", hosts={"broker-1": why})])
+    assert found.verdict == "invalid"
+
+
 @pytest.mark.parametrize(
     "check", ["send-delay", "steal", "client-cpu", "foreign-load", "cpu-pressure", "independent-count"]
 )

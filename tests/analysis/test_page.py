@@ -116,6 +116,19 @@ def test_checks_are_counted_by_verdict(text: str) -> None:
     assert ", ".join(sorted(found[1].split(", "))) == names
 
 
+def test_checks_say_why_they_only_warn_and_which_hosts_are_peculiar(document: dict[str, Any]) -> None:
+    """Beside the bounds: the reason, and once for all hosts that it holds for, what their type is known for."""
+    other = copy.deepcopy(document)
+    (steal,) = (each for each in other["manifest"]["checks"] if each["check"] == "steal")
+    known = {"judged": True, "why": "i3en.large has 25 Gbit/s"}
+    left_out = {"judged": False, "why": "t3.medium is burstable"}
+    hosts = {"broker-1": known, "broker-2": known, "metadata-1": left_out}
+    steal |= {"why_warn": "No bound is known.", "hosts": hosts}
+    said = text_of(render_page(other, Drawings()))
+    assert "Only warns. No bound is known. broker-1, broker-2: i3en.large has 25 Gbit/s" in said
+    assert "metadata-1 not judged: t3.medium is burstable" in said
+
+
 def test_tables_sort_by_value(page: str) -> None:
     """What is shown is rounded and has units; the whole value is beside it, and the script that sorts is in the page."""
     assert re.search(r'<data value="25\d{9}">25\.\d GB</data>', page), "a host's memory"
