@@ -113,7 +113,10 @@ def clock(evidence: Evidence, bounds: Bounds) -> Finding:
     worst_ns, host = max(nanoseconds)
     bound = float(bounds["bound_ms"])
     sentence = f"Clocks agreed to within {worst_ns / _MS:.3g} ms (worst: {host}); the bound is {bound:g} ms."
-    return Finding(worst_ns / _MS <= bound, sentence, {"worst_ms": worst_ns / _MS, "host": host, "bound_ms": bound})
+    sources = {entry["host"]: entry["source"] for entry in measured if entry.get("source")}
+    sentence += f" Followed: {', '.join(dict.fromkeys(sources.values()))}." if sources else ""
+    shown = {"worst_ms": worst_ns / _MS, "host": host, "bound_ms": bound, "sources": sources}
+    return Finding(worst_ns / _MS <= bound, sentence, shown)
 
 
 def hosts_kept(evidence: Evidence, _bounds: Bounds) -> Finding:

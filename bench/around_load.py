@@ -98,7 +98,12 @@ class AroundLoad:
         ]
         after = clock_bounds(self._hosts)
         self._log.observations["clocks"] = [
-            {"host": host, "bound_before_ns": bound.bound_ns, "bound_after_ns": after[host].bound_ns}
+            {
+                "host": host,
+                "bound_before_ns": bound.bound_ns,
+                "bound_after_ns": after[host].bound_ns,
+                "source": after[host].source,
+            }
             for host, bound in before.items()
         ]
         if self._log.abort is None and self._counting is not None:

@@ -3,7 +3,8 @@
 Three ways, the tightest for each pair of hosts counts:
 - `same-clock`: two hosts of one machine (same boot id) read one clock. What may differ is the anchor that ties the monotonic
   clock to the epoch, taken once per process; the bound is the difference of anchors taken in two processes, plus their reading time.
-- `chrony`: both hosts' time service states how far from true time they may be (offset + root dispersion + half the root delay).
+- `chrony`: both hosts' time service states how far from true time they may be (offset + root dispersion + half the root delay). A PTP
+  hardware clock tells chrony nothing of its own error, which would be taken for none: its driver's figure is added.
 - `exchange`: request and answer over SSH, as NTP does: the fastest of several; offset = host clock - middle of the round trip,
   uncertain by half of it. The operator's own clock cancels out between two hosts.
 """
@@ -22,15 +23,18 @@ from provisioning.errors import HostError
 from provisioning.host import Host, on_all
 
 EXCHANGES = 20
+PTP_PREFIX = "PHC"  # how chrony names PTP hardware clocks
 # Prints once who the machine is and what its time service says, then answers every line with
 # [wall clock, monotonic clock, time that reading both took] in ns.
 _ANSWERER = """
-import json, subprocess, sys, time
+import glob, json, subprocess, sys, time
 try:
     chrony = subprocess.run(["chronyc", "-n", "-c", "tracking"], capture_output=True, text=True, timeout=5).stdout
 except (OSError, subprocess.TimeoutExpired):
     chrony = ""
-print(json.dumps({"boot_id": open("/proc/sys/kernel/random/boot_id").read().strip(), "chrony": chrony}), flush=True)
+phc = [open(path).read().strip() for path in glob.glob("/sys/bus/pci/devices/*/phc_error_bound")]
+boot_id = open("/proc/sys/kernel/random/boot_id").read().strip()
+print(json.dumps({"boot_id": boot_id, "chrony": chrony, "phc_error_bounds_ns": phc}), flush=True)
 for _ in sys.stdin:
     before = time.monotonic_ns()
     wall = time.time_ns()
@@ -42,7 +46,10 @@ ANSWER_COMMAND = f"{PYTHON} -u -c {shlex.quote(_ANSWERER)}"
 
 @dataclass(frozen=True)
 class ClockReading:
-    """What one host's clock showed. `offset_ns` is against the operator's clock, give or take `uncertainty_ns`."""
+    """What one host's clock showed. `offset_ns` is against the operator's clock, give or take `uncertainty_ns`.
+
+    `source`: what chrony follows, by its own name for it (an address, PHC0); None = nothing, or there is no chrony.
+    """
 
     boot_id: str
     offset_ns: int
@@ -50,15 +57,20 @@ class ClockReading:
     anchor_ns: int
     anchor_uncertainty_ns: int
     chrony_bound_ns: int | None
+    source: str | None = None
 
 
 @dataclass(frozen=True)
 class ClockBound:
-    """A host's clock is at most `bound_ns` from any other host's; `method` tells how the loosest pair was bounded."""
+    """A host's clock is at most `bound_ns` from any other host's; `method` tells how the loosest pair was bounded.
+
+    `source`: what the host's own time service follows; None = not known.
+    """
 
     host: str
     bound_ns: int
     method: str
+    source: str | None = None
 
 
 def clock_bounds(hosts: Sequence[Host]) -> dict[str, ClockBound]:
@@ -72,7 +84,7 @@ def bounds(readings: dict[str, ClockReading]) -> dict[str, ClockBound]:
     for name, reading in readings.items():
         pairs = [_pair_bound(reading, other) for peer, other in readings.items() if peer != name]
         bound_ns, method = max(pairs, default=(reading.anchor_uncertainty_ns, "same-clock"))
-        result[name] = ClockBound(name, bound_ns, method)
+        result[name] = ClockBound(name, bound_ns, method, reading.source)
     return result
 
 
@@ -111,21 +123,34 @@ def read_clock(host: Host) -> ClockReading:
         uncertainty_ns=fastest[0] // 2,
         anchor_ns=tightest[3],
         anchor_uncertainty_ns=tightest[2],
-        chrony_bound_ns=parse_chrony(first["chrony"]),
+        chrony_bound_ns=parse_chrony(first["chrony"], first.get("phc_error_bounds_ns", ())),
+        source=chrony_source(first["chrony"]),
     )
 
 
-def parse_chrony(tracking: str) -> int | None:
+def parse_chrony(tracking: str, phc_error_bounds_ns: Sequence[str] = ()) -> int | None:
     """The bound on the distance to true time, in ns, of `chronyc -c tracking`; None if it isn't synchronised or isn't there.
 
     Fields: id, name, stratum, reference time, system time offset, last offset, RMS offset, frequency, residual frequency,
-    skew, root delay, root dispersion, update interval, leap status; seconds.
+    skew, root delay, root dispersion, update interval, leap status; seconds. `phc_error_bounds_ns`: what the drivers of PTP hardware
+    clocks say of their clocks' error; where chrony follows such a clock and no driver says it, the bound is None.
     """
-    fields = tracking.strip().split(",")
-    if len(fields) != 14 or fields[13].strip() == "Not synchronised":
+    source = chrony_source(tracking)
+    if source is None:
         return None
+    fields = tracking.strip().split(",")
     offset_s, delay_s, dispersion_s = (float(fields[index]) for index in (4, 10, 11))
-    return round((abs(offset_s) + dispersion_s + delay_s / 2) * 1e9)
+    stated_ns = round((abs(offset_s) + dispersion_s + delay_s / 2) * 1e9)
+    if not source.startswith(PTP_PREFIX):
+        return stated_ns
+    errors_ns = [int(text) for text in phc_error_bounds_ns if text.isdigit()]
+    return stated_ns + max(errors_ns) if errors_ns else None
+
+
+def chrony_source(tracking: str) -> str | None:
+    """What chrony follows, by its name in `chronyc -c tracking`; None if it isn't synchronised or isn't there."""
+    fields = tracking.strip().split(",")
+    return None if len(fields) != 14 or fields[13].strip() == "Not synchronised" else fields[1]
 
 
 def _json_line(host: Host, line: str) -> Any:

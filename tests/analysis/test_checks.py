@@ -176,6 +176,15 @@ def test_what_has_no_known_bound_warns_and_says_so() -> None:
     assert (found.verdict, "No bound" in found.sentence) == ("valid", False)
 
 
+def test_the_clock_check_says_what_was_followed() -> None:
+    """Each source once, where it was recorded; every host's own is in the evidence."""
+    bound = {"bound_before_ns": 1, "bound_after_ns": 2}
+    hosts = [{"host": "broker-1", "source": "PHC0", **bound}, {"host": "client-1", "source": "PHC0", **bound}]
+    found = _verdict(_evidence({}, {"clocks": [*hosts, {"host": "metadata-1", "source": None, **bound}]}), "clock")
+    assert found.sentence.endswith("the bound is 1 ms. Followed: PHC0.")
+    assert found.evidence["sources"] == {"broker-1": "PHC0", "client-1": "PHC0"}
+
+
 def test_packets_to_local_services_are_no_messages() -> None:
     """What the card dropped on the way to name, time and metadata services held back no message."""
     sound = _evidence()

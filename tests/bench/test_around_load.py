@@ -77,7 +77,7 @@ class Scene:
 @pytest.fixture(autouse=True)
 def _hosts_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.around_load.facts.boot_ids", lambda hosts: {host.name: "b" for host in hosts})
-    clocks = {"broker-1": SimpleNamespace(bound_ns=3)}
+    clocks = {"broker-1": SimpleNamespace(bound_ns=3, source="PHC0")}
     monkeypatch.setattr("bench.around_load.clock_bounds", lambda _hosts: clocks)
 
 
@@ -100,7 +100,7 @@ def test_what_is_found_is_in_the_log() -> None:
     found = scene.log.observations
     assert (found["messages_stored"], found["under_replicated"]) == (5, None)
     assert found["boot_ids"] == {"before": {"broker-1": "b"}, "after": {"broker-1": "b"}}
-    assert found["clocks"] == [{"host": "broker-1", "bound_before_ns": 3, "bound_after_ns": 3}]
+    assert found["clocks"] == [{"host": "broker-1", "bound_before_ns": 3, "bound_after_ns": 3, "source": "PHC0"}]
     assert [(each["pid_at_start"], each["pid_at_end"]) for each in found["daemons"]] == [(7, 7)]
 
 

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from provisioning.clocks import ANSWER_COMMAND, EXCHANGES, ClockReading, bounds, clock_bounds, parse_chrony, read_clock
+from provisioning.clocks import (
+    ANSWER_COMMAND,
+    EXCHANGES,
+    ClockReading,
+    bounds,
+    chrony_source,
+    clock_bounds,
+    parse_chrony,
+    read_clock,
+)
 from provisioning.errors import Completed, HostError
 from provisioning.host import RemoteProcess, ScriptedHost
 from provisioning.inventory import HostRecord, SshAddress
@@ -70,6 +79,26 @@ def test_a_single_host_is_bounded_by_its_own_reading() -> None:
 def test_chrony_tracking(tracking: str, expected: int | None) -> None:
     """Offset, root dispersion and half the root delay add up; an unsynchronised clock has no bound."""
     assert parse_chrony(tracking) == expected
+
+
+BY_PTP = "50484330,PHC0,1,1700000000.1,0.000000023,0.000003,0.00002,-1.2,0.001,0.02,0.000010000,0.000001897,1.0,Normal"
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"), [(("18000",), 24_920), (("18000", "21000"), 27_920), ((), None), (("unavailable",), None)]
+)
+def test_a_ptp_clocks_own_error_is_added(errors: tuple[str, ...], expected: int | None) -> None:
+    """chrony takes a PTP hardware clock for true time: its driver says how far it may be off, and without that nothing is known."""
+    assert parse_chrony(BY_PTP, errors) == expected
+    assert parse_chrony(TRACKING, errors) == 362_000
+
+
+def test_what_a_host_follows_is_kept() -> None:
+    """By chrony's name for it; nobody's, where it isn't synchronised."""
+    assert (chrony_source(BY_PTP), chrony_source(TRACKING)) == ("PHC0", "169.254.169.123")
+    assert chrony_source(TRACKING.replace("Normal", "Not synchronised")) is None
+    follows = ClockReading("a", 0, 1000, 0, 50, 25_000, "PHC0")
+    assert bounds({"x": follows, "y": reading("b", chrony=300_000)})["x"].source == "PHC0"
 
 
 @dataclass
