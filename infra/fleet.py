@@ -71,7 +71,8 @@ class Fleet(pulumi.ComponentResource):
         settings = self._settings
         generation = settings.generations.get(name, 1)
         key = host_key(settings.host_key_seed, campaign=settings.campaign, host=name, generation=generation)
-        boot = FirstBoot(name, key, settings.expires, group.machine.instance_disks, LOGIN, ROOT)
+        machine = group.machine
+        boot = FirstBoot(name, key, settings.expires, machine.instance_disks, LOGIN, ROOT, machine.ptp)
         own_tags = {"Name": f"samebox-{settings.campaign}-{name}", "host": name, "role": role_name}
         tags = {**self._tags, **own_tags, "generation": str(generation)}
         instance = aws.ec2.Instance(

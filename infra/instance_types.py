@@ -12,7 +12,7 @@ from dataclasses import dataclass
 class InstanceType:
     """What one instance type has. `instance_disks` are NVMe disks of the machine itself, lost when the instance ends.
 
-    `burstable`: it has its processors for a share of the time, and more of it by credits.
+    `burstable`: it has its processors for a share of the time, and more of it by credits. `ptp`: it has a PTP hardware clock.
     """
 
     name: str
@@ -20,6 +20,7 @@ class InstanceType:
     instance_disks: int
     cluster_placement: bool
     burstable: bool = False
+    ptp: bool = False
 
 
 INSTANCE_TYPES = {

@@ -1,4 +1,4 @@
-"""What a host does at its first boot, as a cloud-init document: its host key, its disks, its end. It installs no software.
+"""What a host does at its first boot, as a cloud-init document: host key, disks, end, PTP clock. It installs no software.
 
 The document is JSON, which is YAML. The files it puts on the host lie in infra/on_host/.
 """
@@ -14,12 +14,16 @@ from infra.host_keys import HostKey
 
 ON_HOST = Path(__file__).with_name("on_host")
 PROGRAMS = ("samebox-disks", "samebox-expire-at")
+PTP_PROGRAM = "samebox-ptp"
 UNITS = ("samebox-disks.service", "samebox-expires.service")
 
 
 @dataclass(frozen=True)
 class FirstBoot:
-    """Everything in which one host's first boot differs from another's. `root` is where samebox's files live."""
+    """Everything in which one host's first boot differs from another's. `root` is where samebox's files live.
+
+    `ptp`: its type has a PTP hardware clock.
+    """
 
     host: str
     host_key: HostKey
@@ -27,6 +31,7 @@ class FirstBoot:
     instance_disks: int
     login: str
     root: str
+    ptp: bool = False
 
 
 def user_data(boot: FirstBoot) -> str:
@@ -40,7 +45,10 @@ def user_data(boot: FirstBoot) -> str:
         "disable_root": True,
         "ssh_pwauth": False,
         "write_files": [
-            *(_file(f"/usr/local/sbin/{name}", _text(name), "0755") for name in PROGRAMS),
+            *(
+                _file(f"/usr/local/sbin/{name}", _text(name), "0755")
+                for name in (*PROGRAMS, *([PTP_PROGRAM] if boot.ptp else []))
+            ),
             *(_file(f"/etc/systemd/system/{name}", _text(name), "0644") for name in UNITS),
             _file("/etc/samebox/disks", f"COUNT={boot.instance_disks}\nLOGIN={boot.login}\n", "0644"),
         ],
@@ -50,6 +58,7 @@ def user_data(boot: FirstBoot) -> str:
             # data-1: where a host without a disk of its own keeps its data
             ["install", "-d", "-o", boot.login, "-g", boot.login, boot.root, f"{boot.root}/data-1"],
             ["systemctl", "enable", "--now", "samebox-disks.service"],
+            *([[f"/usr/local/sbin/{PTP_PROGRAM}"]] if boot.ptp else []),
         ],
     }
     return f"#cloud-config\n{json.dumps(document, indent=1)}\n"

@@ -5,6 +5,7 @@ The fakes keep state in files: a disk is a file, its file system's label is the 
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,15 @@ FAKES = {
     "mount": 'echo "$4 $(readlink -f "$5") $6" >>"$MACHINE/mounts"',
     "chown": 'echo "$*" >>"$MACHINE/chown.log"',
     "systemctl": 'echo "$*" >>"$MACHINE/systemctl.log"',
+    # the driver shows its clock if its options say so as it is loaded; the network is there while it is
+    "modprobe": (
+        'echo "$*" >>"$MACHINE/modprobe.log"; [ ! -e "$MACHINE/built-in" ] || exit 1;'
+        ' case $1 in --remove) rm "$MACHINE/ena" ;; *) touch "$MACHINE/ena";'
+        ' grep -qs phc_enable=1 "$MACHINE"/etc/modprobe.d/* && touch "$MACHINE/dev/ptp_ena" ;; esac'
+    ),
+    "ip": '[ -e "$MACHINE/ena" ] && [ ! -e "$MACHINE/cut-off" ] && echo "default via 192.0.2.1"; exit 0',
+    "sleep": "exit 0",
+    "shutdown": 'echo "$*" >>"$MACHINE/shutdown.log"',
 }
 
 
@@ -31,13 +41,13 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in ("bin", "dev/disk/by-id", "dev/disk/by-label", "mnt", "etc/systemd/system"):
+        for name in ("bin", "dev/disk/by-id", "dev/disk/by-label", "mnt", "etc/systemd/system", "etc/modprobe.d"):
             (folder / name).mkdir(parents=True)
         for name, body in FAKES.items():
             self._program(name, f"#!/bin/bash\n{body}\n")
-        for name in ("samebox-disks", "samebox-expire-at"):
+        for name in ("samebox-disks", "samebox-expire-at", "samebox-ptp"):
             text = (ON_HOST / name).read_text()
-            for top in ("/dev/disk", "/dev/nvme", "/mnt/", "/etc/"):
+            for top in ("/dev/disk", "/dev/nvme", "/dev/ptp", "/mnt/", "/etc/"):
                 text = text.replace(top, f"{folder}{top}")
             self._program(name, text)
 
@@ -181,3 +191,41 @@ def test_a_host_that_cannot_arm_its_timer_ends_at_once() -> None:
     key = host_key("00" * 32, campaign="c", host="broker-1", generation=1)
     text = user_data(FirstBoot("broker-1", key, "2026-11-21T20:00:00Z", 1, "ec2-user", "/opt/samebox"))
     assert '"/usr/local/sbin/samebox-expire-at 2026-11-21T20:00:00Z || shutdown -h now"' in text
+
+
+def test_the_driver_is_loaded_anew_with_its_ptp_clock(machine: Machine) -> None:
+    """Once: where the clock is shown already, only the option for the next boot is written."""
+    (machine.folder / "ena").touch()
+    for _ in range(2):
+        completed = machine.run("samebox-ptp")
+        assert (completed.returncode, completed.stderr) == (0, "")
+    assert (machine.folder / "etc/modprobe.d/samebox-ptp.conf").read_text() == "options ena phc_enable=1\n"
+    assert (machine.folder / "dev/ptp_ena").exists()
+    assert machine.log("modprobe.log") == ["--remove ena", "ena"]
+    assert machine.log("shutdown.log") == []
+
+
+def test_a_driver_that_cannot_be_loaded_anew_is_no_failure(machine: Machine) -> None:
+    """The host follows the time server."""
+    (machine.folder / "built-in").touch()
+    completed = machine.run("samebox-ptp")
+    assert completed.returncode == 0 and "no PTP hardware clock" in completed.stderr
+    assert machine.log("modprobe.log") == ["--remove ena"]
+
+
+def test_a_host_without_network_after_it_is_restarted(machine: Machine) -> None:
+    """Nobody could reach it otherwise."""
+    (machine.folder / "ena").touch()
+    (machine.folder / "cut-off").touch()
+    assert "restarting" in machine.run("samebox-ptp").stderr
+    assert machine.log("shutdown.log") == ["-r now"]
+
+
+def test_only_a_type_with_a_ptp_clock_asks_for_it() -> None:
+    """As the last command, because it cuts the network off for a moment."""
+    key = host_key("00" * 32, campaign="c", host="broker-1", generation=1)
+    for ptp in (False, True):
+        text = user_data(FirstBoot("broker-1", key, "2026-11-21T20:00:00Z", 1, "ec2-user", "/opt/samebox", ptp))
+        document = json.loads(text.partition("\n")[2])
+        assert (document["runcmd"][-1] == ["/usr/local/sbin/samebox-ptp"]) == ptp
+        assert ("/usr/local/sbin/samebox-ptp" in [file["path"] for file in document["write_files"]]) == ptp

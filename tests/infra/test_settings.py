@@ -212,11 +212,12 @@ def test_the_table_of_instance_types_says_what_aws_says() -> None:
         theirs = recorded[name]
         disks = sum(each["Count"] for each in theirs.get("InstanceStorageInfo", {"Disks": []})["Disks"])
         placement = "cluster" in theirs["PlacementGroupInfo"]["SupportedStrategies"]
-        assert (known.vcpus, known.instance_disks, known.cluster_placement, known.burstable) == (
+        assert (known.vcpus, known.instance_disks, known.cluster_placement, known.burstable, known.ptp) == (
             theirs["VCpuInfo"]["DefaultVCpus"],
             disks,
             placement,
             theirs["BurstablePerformanceSupported"],
+            theirs["PhcSupport"] == "supported",
         ), name
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +24,7 @@ from provisioning.preparation.packages import (
 from provisioning.preparation.prepare import FIRST_BOOT, await_first_boot, provide_settings, read_command
 from provisioning.preparation.settings import settings_of
 from provisioning.preparation.step import as_root
-from provisioning.preparation.time_service import SOURCES, follow_script, provide_time_server, selected
+from provisioning.preparation.time_service import PTP_DEVICE, SOURCES, follow_script, provide_time_server, selected
 
 Answer = str | Completed | Exception | list[str | Completed | Exception]
 SERVER = "192.0.2.123"
@@ -373,6 +375,52 @@ def test_a_time_server_out_of_reach_is_an_error(monkeypatch: pytest.MonkeyPatch)
     )
     with pytest.raises(HostError, match=rf"wanted chrony to follow {SERVER}, found follows no server"):
         provide_time_server(host, SERVER, may_change=True)
+
+
+PTP_FOLLOWED = (
+    f"#,*,PHC0,0,0,377,1,0.000000002,0.000000001,0.000005031\n^,-,{SERVER},1,4,377,8,0,0,0.0001\n{PTP_DEVICE}\n"
+)
+
+
+def test_a_ptp_clock_is_followed_where_the_host_has_one() -> None:
+    """Beside the server, which stays as the one to fall back on; a second time nothing is written."""
+    host = ScriptedHost(
+        record(),
+        {
+            SOURCES: [f"^,*,{SERVER},3,4,1,10,0,0,0\n{PTP_DEVICE}\n", PTP_FOLLOWED],
+            as_root(follow_script(SERVER, ptp=True)): "",
+        },
+    )
+    step = provide_time_server(host, SERVER, may_change=True, sleep=lambda _s: None)
+    assert (step.wanted, step.after, step.status) == ("follows PHC0", "follows PHC0", "changed")
+    again = ScriptedHost(record(), {SOURCES: PTP_FOLLOWED})
+    assert provide_time_server(again, SERVER, may_change=True).status == "as wanted"
+
+
+def test_a_ptp_clock_that_chrony_does_not_take_is_replaced_by_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row shows that another one was wanted."""
+    monkeypatch.setattr("provisioning.preparation.time_service.AWAIT_S", 0.0)
+    refused = f"#,?,PHC0,0,0,0,1,0,0,0\n^,*,{SERVER},3,4,377,8,0,0,0.0001\n{PTP_DEVICE}\n"
+    host = ScriptedHost(record(), {SOURCES: refused, as_root(follow_script(SERVER, ptp=True)): ""})
+    step = provide_time_server(host, SERVER, may_change=True)
+    assert (step.wanted, step.after) == ("follows PHC0", f"follows {SERVER}")
+
+
+def test_the_ptp_clock_stands_once_in_chronys_own_file(tmp_path: Path) -> None:
+    """The very script, with its folders moved, run twice; a service that isn't there is said at the end."""
+    (tmp_path / "etc/chrony.d").mkdir(parents=True)
+    config = tmp_path / "etc/chrony.conf"
+    config.write_text("sourcedir /etc/chrony.d\n")
+    script = follow_script(SERVER, ptp=True).replace("/etc/", f"{tmp_path}/etc/")
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    (tmp_path / "systemctl").write_text("#!/bin/sh\nexit 0\n")
+    (tmp_path / "systemctl").chmod(0o755)
+    for _ in range(2):
+        subprocess.run(["sh", "-c", script], env=environment, check=True, capture_output=True)
+    assert config.read_text() == "sourcedir /etc/chrony.d\nrefclock PHC /dev/ptp_ena poll 0 delay 0.000010 prefer\n"
+    assert (
+        tmp_path / "etc/chrony.d/samebox.sources"
+    ).read_text() == f"server {SERVER} prefer iburst minpoll 4 maxpoll 4\n"
 
 
 def test_selected_server() -> None:
