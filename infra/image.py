@@ -9,8 +9,7 @@ import pulumi_aws as aws
 
 from infra.settings import Settings
 
-ARCHITECTURE = "x86_64"
-PARAMETER = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64"
+PARAMETER = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-"  # and the architecture
 GUIDE = "docs/aws.md, How long an image lives"
 
 
@@ -29,15 +28,16 @@ def check_image(settings: Settings, opts: pulumi.InvokeOptions) -> None:
             opts=opts,
         )
     except Exception as error:  # the SDK raises no narrower type for an invoke that failed
-        problem = _absent(region) if "no results" in str(error) else f"could not be looked up in {region}: {error}"
+        problem = _absent(settings) if "no results" in str(error) else f"could not be looked up in {region}: {error}"
         running = _running_with_it(settings, opts)
         if not running:
             raise pulumi.RunError(f"samebox:ami {ami} {problem}") from None
         pulumi.log.warn(f"The {running} hosts that run with samebox:ami {ami} stay as they are, but it {problem}")
         return
-    if found.architecture != ARCHITECTURE:
+    if found.architecture != settings.architecture:
         raise pulumi.RunError(
-            f"samebox:ami {ami} is for {found.architecture}; the hosts are {ARCHITECTURE}. Pin one that is."
+            f"samebox:ami {ami} is for {found.architecture}; the hosts are {settings.architecture}. Look up one for them and pin it, "
+            f"or take other types:\n{_how_to_pin(settings)}"
         )
     if found.deprecation_time and datetime.fromisoformat(found.deprecation_time) <= datetime.now(UTC):
         pulumi.log.warn(
@@ -60,10 +60,16 @@ def _running_with_it(settings: Settings, opts: pulumi.InvokeOptions) -> int:
     return len(found.ids)
 
 
-def _absent(region: str) -> str:
+def _absent(settings: Settings) -> str:
     return (
-        f"doesn't exist in {region}, not as a deprecated image either: it is another region's, as AMI ids hold for one region "
-        f"only, or its owner has removed it ({GUIDE}). Look up today's and pin it, which replaces every host:\n"
-        f"  aws ssm get-parameter --region {region} --query Parameter.Value --output text --name {PARAMETER}\n"
+        f"doesn't exist in {settings.region}, not as a deprecated image either: it is another region's, as AMI ids hold for one region "
+        f"only, or its owner has removed it ({GUIDE}). Look up today's and pin it, which replaces every host:\n{_how_to_pin(settings)}"
+    )
+
+
+def _how_to_pin(settings: Settings) -> str:
+    return (
+        f"  aws ssm get-parameter --region {settings.region} --query Parameter.Value --output text "
+        f"--name {PARAMETER}{settings.architecture}\n"
         "  pulumi config set samebox:ami AMI"
     )

@@ -117,6 +117,11 @@ class Settings:
         return tuple(sorted({*hosts, self.report_instance_type}))
 
     @property
+    def architecture(self) -> str:
+        """Of the processors of all hosts, which run with one image."""
+        return self.brokers.machine.architecture
+
+    @property
     def host_names(self) -> tuple[str, ...]:
         """broker-1, broker-2, ... in inventory order."""
         return tuple(f"{role}-{at}" for role, group in self.groups.items() for at in range(1, group.count + 1))
@@ -221,7 +226,22 @@ def _contradictions(settings: Settings, now: datetime) -> list[str]:
         problems.append(
             f"samebox:generations names {', '.join(unknown)}; the hosts are {', '.join(settings.host_names)}."
         )
-    return problems + _time_problems(settings, now)
+    return problems + _processor_problems(settings) + _time_problems(settings, now)
+
+
+def _processor_problems(settings: Settings) -> list[str]:
+    """One image serves all hosts; the report's cluster has its own."""
+    wanted = settings.architecture
+    alike = dict.fromkeys(
+        known.name.partition(".")[0] for known in INSTANCE_TYPES.values() if known.architecture == wanted
+    )
+    return [
+        f"samebox:{key}.instanceType {group.instance_type} is {group.machine.architecture}, samebox:brokers.instanceType "
+        f"{settings.brokers.instance_type} {wanted}, and samebox:ami is one image for all hosts. Families of {wanted}: "
+        f"{', '.join(alike)}. Set it: pulumi config set --path samebox:{key}.instanceType TYPE"
+        for key, group in (("clients", settings.clients), ("metadata", settings.metadata))
+        if group.count and group.machine.architecture != wanted
+    ]
 
 
 def _time_problems(settings: Settings, now: datetime) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -24,12 +24,14 @@ class Limits:
     """One instance type's network, in 10^9 bits a second each way, and what else is peculiar to it.
 
     `burstable`: it has its processors for a share of the time, and more by credits. `ptp`: it has a PTP hardware clock.
+    `architecture`: of its processors, as AWS names it.
     """
 
     baseline_gbit_per_s: Gbit
     peak_gbit_per_s: Gbit
     burstable: bool = False
     ptp: bool = False
+    architecture: Literal["x86_64", "arm64"] = "x86_64"
 
     @property
     def network(self) -> str:

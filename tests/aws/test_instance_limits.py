@@ -24,7 +24,9 @@ def test_every_type_has_the_limits_that_aws_says() -> None:
             recorded[name]["BurstablePerformanceSupported"],
             recorded[name]["PhcSupport"] == "supported",
         ), name
-        assert INSTANCE_TYPES[name].burstable == known.burstable
+        assert [known.architecture] == recorded[name]["ProcessorInfo"]["SupportedArchitectures"], name
+        ours = INSTANCE_TYPES[name]
+        assert (ours.burstable, ours.ptp, ours.architecture) == (known.burstable, known.ptp, known.architecture), name
 
 
 def test_bandwidth_by_credits_is_told_from_bandwidth() -> None:

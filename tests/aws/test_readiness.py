@@ -415,6 +415,17 @@ def test_the_image(make: Make, answer: list[Answer], met: bool, says: str) -> No
     assert says in found.found
 
 
+def test_the_image_is_for_the_types_that_the_hosts_have(make: Make) -> None:
+    """Graviton hosts need one for arm64; hosts of two kinds find none."""
+    size = {"count": 1, "rootVolumeGib": 30, "rootThroughputMibPerS": 125}
+    graviton = {"brokers": {**size, "instanceType": "i4g.large"}, "clients": {**size, "instanceType": "c6gn.large"}}
+    planned = make(**graviton, metadata={**size, "instanceType": "m6g.large"})
+    assert look(hosts.look_at_image, planned, ec2=image(Architecture="arm64")).met is True
+    assert "the hosts are arm64" in look(hosts.look_at_image, planned, ec2=image()).found
+    mixed = look(hosts.look_at_image, make(**graviton), ec2=image(Architecture="arm64"))
+    assert (mixed.met, "the hosts are arm64 and x86_64" in mixed.found) == (False, True)
+
+
 # EMR.
 
 

@@ -198,10 +198,41 @@ def test_hosts_that_run_need_their_image_no_more(tmp_path: Path) -> None:
     assert "doesn't exist in us-west-2" in warning and "aws ssm get-parameter" in warning
 
 
+GRAVITON = {
+    "brokers": group(instanceType="im4gn.large"),
+    "clients": group(count=1, instanceType="c6gn.large"),
+    "metadata": group(count=1, instanceType="m6g.large"),
+}
+
+
 def test_an_image_for_another_processor_is_refused(tmp_path: Path) -> None:
-    """All known instance types are x86_64."""
+    """With the command that finds the hosts' own."""
     recording = record(preset("smoke", tmp_path, ami="ami-a4000000000000000"))
-    assert "is for arm64" in recording.error
+    assert "ami-a4000000000000000 is for arm64; the hosts are x86_64" in recording.error
+    assert "al2023-ami-kernel-default-x86_64\n" in recording.error
+    recording = record(preset("smoke", tmp_path, **GRAVITON))
+    assert "is for x86_64; the hosts are arm64" in recording.error
+    assert "al2023-ami-kernel-default-arm64\n" in recording.error
+
+
+def test_hosts_of_arm64_stand_up_with_their_image(tmp_path: Path) -> None:
+    """The report's cluster stays what it is: it has an image of its own."""
+    recording = record(preset("smoke", tmp_path, ami="ami-a4000000000000000", **GRAVITON))
+    assert (recording.error, len(recording.of_type("ec2/instance:Instance"))) == ("", 5)
+
+
+def test_hosts_of_two_architectures_are_refused(tmp_path: Path) -> None:
+    """Each role that isn't as the brokers are is named; one without hosts isn't."""
+    with pytest.raises(InvalidSettings) as refused:
+        parsed(tmp_path, brokers=group(instanceType="i8g.large"))
+    assert [problem.partition(":")[2].split()[:3] for problem in refused.value.problems] == [
+        ["clients.instanceType", "m5n.large", "is"],
+        ["metadata.instanceType", "t3.medium", "is"],
+    ]
+    assert "is x86_64, samebox:brokers.instanceType i8g.large arm64, and samebox:ami is one image" in str(refused.value)
+    assert "Families of arm64: i4g, im4gn, i8g, c6gn, m6g, m7g. Set it: pulumi config set --path" in str(refused.value)
+    none = group(count=0, instanceType="t3.medium")
+    parsed(tmp_path, brokers=group(instanceType="i8g.large"), clients=GRAVITON["clients"], metadata=none)
 
 
 def test_the_table_of_instance_types_says_what_aws_says() -> None:
@@ -219,6 +250,7 @@ def test_the_table_of_instance_types_says_what_aws_says() -> None:
             theirs["BurstablePerformanceSupported"],
             theirs["PhcSupport"] == "supported",
         ), name
+        assert [known.architecture] == theirs["ProcessorInfo"]["SupportedArchitectures"], name
 
 
 def test_a_host_key_is_the_same_until_the_host_is_another() -> None:

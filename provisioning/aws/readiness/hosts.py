@@ -9,6 +9,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
+from provisioning.aws.instance_limits import load_limits
 from provisioning.aws.readiness.planned import LookAtAws, Planned
 from provisioning.aws.readiness.refusals import message_of
 from provisioning.aws.shape import ANY_ZONE
@@ -16,7 +17,6 @@ from provisioning.aws.zones import offered_zones, zones_with_all
 from provisioning.finding import Finding
 
 OFFERED, LAUNCH, IMAGE = "types offered in the zone", "hosts may be launched", "image"
-ARCHITECTURE = "x86_64"
 WOULD_SUCCEED, REFUSED = "DryRunOperation", "UnauthorizedOperation"
 # the trial names no subnet, because the stack makes its own: where there is no default one, that can't be tried
 NO_DEFAULT = re.compile(r"default (VPC|subnet)", re.IGNORECASE)
@@ -118,9 +118,14 @@ def look_at_image(planned: Planned, session: boto3.session.Session) -> Finding:
         )
     image = answer["Images"][0]
     named = f"{planned.ami} ({image.get('Name', 'without a name')})"
-    if image["Architecture"] != ARCHITECTURE:
+    limits = load_limits()  # of a type that isn't known the config's line tells
+    hosts = {limits[kind].architecture for kind in planned.host_types if kind in limits}
+    if hosts - {image["Architecture"]}:
         return Finding(
-            IMAGE, False, f"{named} is for {image['Architecture']}; the hosts are {ARCHITECTURE}", "Pin one that is."
+            IMAGE,
+            False,
+            f"{named} is for {image['Architecture']}; the hosts are {' and '.join(sorted(hosts))}",
+            "Pin one for them, or take types of one kind (docs/aws.md, How long an image lives).",
         )
     end = image.get("DeprecationTime")
     if not end:
