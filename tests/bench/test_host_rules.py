@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench.choice import WHOLE
+from bench.equipped import equip
 from bench.host_rules import checks_on
-from bench.profile import Check, HostRule, load_profile
+from bench.prepared import Prepared
+from bench.profile import Check, HostRule, checks_for, load_profile
+from provisioning.facts import Facts
+from provisioning.host import ScriptedHost
 from provisioning.inventory import HostRecord, Role, SshAddress
 
 
@@ -40,6 +51,25 @@ def test_network_allowances_come_with_what_the_types_have() -> None:
 def test_nothing_is_peculiar_to_a_type_that_nobody_has_described() -> None:
     """Hosts of the local testbed, and own hosts of any name."""
     assert list(on("local", record("broker", "local")).values()) == list(load_profile("local").checks)
+
+
+def test_a_campaign_that_is_equipped_has_the_checks_of_its_hosts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What the manifest lists: a campaign's own bounds, and what is peculiar to the hosts that it got."""
+    hosts = [ScriptedHost(record("metadata", "t3.medium"))]
+    facts = Facts(None, None, 2**33, "6.18", None, None, "b", (), "17.0.9", None, None)
+    monkeypatch.setattr("bench.equipped.facts.read_facts", lambda hosts: {host.name: facts for host in hosts})
+    monkeypatch.setattr("bench.equipped.check_space", lambda *_: None)
+    monkeypatch.setattr("bench.equipped.deploy_client", lambda *_: {})
+    campaign: Any = SimpleNamespace(systems=(), checks={"steal": {"share": 0.5}})
+    profile = load_profile("aws")
+    checks = checks_for(profile, campaign.checks, where="c.toml")
+    prepared = Prepared(campaign, WHOLE, tmp_path / "c.toml", profile, checks, ())
+    nobody: Any = SimpleNamespace(step=lambda _title: None, detail=lambda _text: None)
+    equipped = equip(prepared, hosts, nobody, nobody)
+    (steal,) = (check for check in equipped.prepared.checks if check.check == "steal")
+    assert (steal.bounds, list(steal.hosts)) == ({"share": 0.5}, ["metadata-1"])
 
 
 def test_the_manifest_says_reasons_and_hosts_where_there_are_any() -> None:
