@@ -15,6 +15,7 @@ import pytest
 
 from infra.host_keys import host_key
 from infra.user_data import ON_HOST, FirstBoot, user_data
+from provisioning.aws.rehearsal.cloud.first_boot import MACHINE, STAND_INS
 
 FAKES = {
     "udevadm": "exit 0",
@@ -229,3 +230,10 @@ def test_only_a_type_with_a_ptp_clock_asks_for_it() -> None:
         document = json.loads(text.partition("\n")[2])
         assert (document["runcmd"][-1] == ["/usr/local/sbin/samebox-ptp"]) == ptp
         assert ("/usr/local/sbin/samebox-ptp" in [file["path"] for file in document["write_files"]]) == ptp
+
+
+def test_a_host_of_the_local_cloud_touches_no_driver_of_this_machine() -> None:
+    """They share its kernel: on an instance of EC2 it would lose its own network."""
+    assert STAND_INS["modprobe"] == "usr/sbin"
+    completed = subprocess.run([MACHINE / "modprobe", "--remove", "ena"], capture_output=True, text=True, check=False)
+    assert completed.returncode == 1 and "no kernel of its own: --remove ena" in completed.stderr

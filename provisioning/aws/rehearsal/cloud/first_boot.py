@@ -29,11 +29,12 @@ KNOWN = {
     "runcmd",
 }
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# where a program of the machine's own would stand, which needs the systemd that these hosts lack, or their own clock
+# where a program of the machine's own would stand, which needs the systemd that these hosts lack, or their own clock or kernel
 STAND_INS = {
     "systemctl": "usr/bin",
     "udevadm": "usr/bin",
     "shutdown": "usr/sbin",
+    "modprobe": "usr/sbin",
     "chronyd": "usr/sbin",
     "chronyc": "usr/bin",
 }
