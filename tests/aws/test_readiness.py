@@ -22,10 +22,10 @@ from bench.cli import doctor, readiness
 from infra.instance_types import INSTANCE_TYPES
 from provisioning.aws.readiness import account, here, hosts, looks, refusals, report
 from provisioning.aws.readiness.planned import LookAtAws, Planned, planned
+from provisioning.aws.rehearsal.iam.policy import Ask
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.finding import Finding
 from tests.infra.permissions.needs import operator_policy
-from tests.infra.permissions.policy import Ask
 
 REGION = "us-west-2"
 AMI = "ami-0d53cc9bd365ad65b"

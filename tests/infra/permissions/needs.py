@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tests.infra.permissions.arns import REGION
-from tests.infra.permissions.policy import Ask, Policy, read_policy
+from provisioning.aws.rehearsal.iam.arns import REGION
+from provisioning.aws.rehearsal.iam.asks import asks_of
+from provisioning.aws.rehearsal.iam.policy import Ask, Policy, read_policy
+from provisioning.aws.rehearsal.iam.reference import reference
 from tests.infra.permissions.product import CALLS, COMMANDS, PROVIDER_BEYOND
-from tests.infra.permissions.provider import asks_of, recorded_calls, recorded_stack
-from tests.infra.permissions.reference import reference
+from tests.infra.permissions.provider import recorded_calls, recorded_stack
 from tests.infra.recorded_program import ROOT
 
 POLICY_FILE = ROOT / "infra/operator-policy.json"

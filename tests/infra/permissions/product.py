@@ -9,8 +9,16 @@ from collections.abc import Mapping
 
 from infra.emr import SERVICE_POLICY
 from infra.image import PARAMETER
-from tests.infra.permissions.arns import ACCOUNT, REGION, cluster_arn, ec2_arn, iam_arn, s3_arn, schedule_arn
-from tests.infra.permissions.policy import Ask
+from provisioning.aws.rehearsal.iam.arns import (
+    REGION,
+    cluster_arn,
+    ec2_arn,
+    iam_arn,
+    quota_arn,
+    s3_arn,
+    schedule_arn,
+)
+from provisioning.aws.rehearsal.iam.policy import Ask
 
 Asks = tuple[Ask, ...]
 
@@ -20,7 +28,7 @@ ROLE, PROFILE = iam_arn("role", "samebox-host-1234567"), iam_arn("instance-profi
 BUCKET = s3_arn("samebox-smoke-1234567")
 OBJECT = s3_arn("samebox-smoke-1234567", "results/demo/manifest.json")
 GROUP = schedule_arn("samebox-end-1234567")
-QUOTA = f"arn:aws:servicequotas:{REGION}:{ACCOUNT}:ec2/L-1216C47A"
+QUOTA = quota_arn("ec2", "L-1216C47A")
 # by name, because no samebox policy is made: one that somebody tagged as ours is what the sweep would find
 MANAGED_POLICY = iam_arn("policy", "samebox-notes")
 

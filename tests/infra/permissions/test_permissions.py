@@ -12,6 +12,9 @@ import botocore.session
 import pytest
 from botocore import xform_name
 
+from provisioning.aws.rehearsal.iam.asks import asks_of
+from provisioning.aws.rehearsal.iam.policy import Policy
+from provisioning.aws.rehearsal.iam.reference import GLOBAL_KEYS, reference
 from tests.infra.permissions.needs import (
     NOT_ON_AWS,
     Need,
@@ -21,13 +24,12 @@ from tests.infra.permissions.needs import (
     product_needs,
     provider_needs,
 )
-from tests.infra.permissions.policy import Policy
 from tests.infra.permissions.product import CALLS, COMMANDS, PROVIDER_BEYOND, Asks
-from tests.infra.permissions.provider import asks_of, recorded_calls, recorded_stack
-from tests.infra.permissions.reference import GLOBAL_KEYS, reference
+from tests.infra.permissions.provider import recorded_calls, recorded_stack
 from tests.infra.recorded_program import ROOT
 
 RECORDED_CALLS = 760
+REHEARSAL = ROOT / "provisioning/aws/rehearsal"
 TRANSFERS = {"s3.upload_file", "s3.download_file"}  # boto3's own, of several calls each
 TYPED = re.compile(r"\baws ((?:ec2|emr|iam|s3|s3api|scheduler|service-quotas|ssm|sts) [a-z][a-z-]+)")
 # statement -> a need that it alone fulfils
@@ -127,10 +129,11 @@ def test_the_tables_ask_all_that_iam_asks(table: Mapping[str, Asks]) -> None:
 def source() -> Iterator[Path]:
     """The Python files that may know AWS (tests/architecture holds the others to it), and those that print messages about it.
 
-    What plays AWS on this machine asks none.
+    Not the stand-in for AWS itself, which asks nobody but this machine.
     """
     for room in ("bench/cli", "infra", "provisioning/aws"):
-        yield from (path for path in sorted((ROOT / room).rglob("*.py")) if "rehearsal" not in path.parts)
+        files = sorted((ROOT / room).rglob("*.py"))
+        yield from (path for path in files if not path.is_relative_to(REHEARSAL))
 
 
 def words_and_services() -> tuple[set[str], set[str]]:

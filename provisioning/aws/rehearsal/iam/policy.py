@@ -114,20 +114,18 @@ def read_policy(text: str) -> Policy:
     document = json.loads(text)
     if document.get("Version") != "2012-10-17" or document.keys() - {"Version", "Statement"}:
         raise NotUnderstood(f"expected Version 2012-10-17 and Statement, found {', '.join(document)}")
-    statements = tuple(_statement(each) for each in document["Statement"])
+    statements = tuple(_statement(number, each) for number, each in enumerate(document["Statement"], 1))
     sids = [each.sid for each in statements]
     if len(set(sids)) < len(sids):
         raise NotUnderstood(f"a Sid stands there twice: {', '.join(sids)}")
     return Policy(statements)
 
 
-def _statement(document: Mapping[str, Any]) -> Statement:
-    sid = document.get("Sid", "a statement without Sid")
+def _statement(number: int, document: Mapping[str, Any]) -> Statement:
+    sid = document.get("Sid", f"statement {number}")
     unknown = document.keys() - {"Sid", "Effect", "Action", "Resource", "Condition"}
-    if unknown or document["Effect"] != "Allow" or "Sid" not in document:
-        raise NotUnderstood(
-            f"{sid}: expected an Allow with Sid, Action, Resource and Condition, found {dict(document)}"
-        )
+    if unknown or document["Effect"] != "Allow":
+        raise NotUnderstood(f"{sid}: expected an Allow with Action, Resource and Condition, found {dict(document)}")
     resources = _listed(document["Resource"])
     if any("${" in resource for resource in resources):
         raise NotUnderstood(f"{sid}: policy variables in Resource")

@@ -1,4 +1,4 @@
-"""ARNs in one account and region: of what the tests ask about."""
+"""ARNs in one account and region: that of the rehearsal's cloud."""
 
 from __future__ import annotations
 
@@ -31,3 +31,8 @@ def schedule_arn(group: str, name: str = "") -> str:
 def cluster_arn(name: str) -> str:
     """An EMR cluster."""
     return f"arn:aws:elasticmapreduce:{REGION}:{ACCOUNT}:cluster/{name}"
+
+
+def quota_arn(service: str, code: str) -> str:
+    """A quota of Service Quotas."""
+    return f"arn:aws:servicequotas:{REGION}:{ACCOUNT}:{service}/{code}"

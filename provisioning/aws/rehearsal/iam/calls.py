@@ -1,0 +1,125 @@
+"""A call of AWS's API as it goes over the wire: which operation, on what. It judges nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl, unquote
+
+import botocore.session
+
+# operations of S3 for which the permission has another name
+# (https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html)
+S3_ACTIONS: Mapping[str, str] = {
+    "CompleteMultipartUpload": "PutObject",
+    "CopyObject": "PutObject",
+    "CreateMultipartUpload": "PutObject",
+    "DeleteBucketEncryption": "PutEncryptionConfiguration",
+    "DeleteBucketOwnershipControls": "PutBucketOwnershipControls",
+    "DeleteObjects": "DeleteObject",
+    "DeletePublicAccessBlock": "PutBucketPublicAccessBlock",
+    "GetBucketAccelerateConfiguration": "GetAccelerateConfiguration",
+    "GetBucketCors": "GetBucketCORS",
+    "GetBucketEncryption": "GetEncryptionConfiguration",
+    "GetBucketLifecycleConfiguration": "GetLifecycleConfiguration",
+    "GetBucketReplication": "GetReplicationConfiguration",
+    "GetObjectLockConfiguration": "GetBucketObjectLockConfiguration",
+    "GetPublicAccessBlock": "GetBucketPublicAccessBlock",
+    "HeadBucket": "ListBucket",
+    "HeadObject": "GetObject",
+    "ListBuckets": "ListAllMyBuckets",
+    "ListObjects": "ListBucket",
+    "ListObjectsV2": "ListBucket",
+    "PutBucketEncryption": "PutEncryptionConfiguration",
+    "PutBucketLifecycleConfiguration": "PutLifecycleConfiguration",
+    "PutPublicAccessBlock": "PutBucketPublicAccessBlock",
+    "UploadPart": "PutObject",
+}
+# services whose requests are signed by another name than their permissions have
+PREFIXES: Mapping[str, str] = {"tagging": "tag"}
+REST = ("s3", "scheduler")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call, made `times` times. `parameters`: flat, as EC2's and IAM's query protocol writes them."""
+
+    service: str
+    operation: str
+    parameters: Mapping[str, str]
+    times: int = 1
+
+    @property
+    def action(self) -> str:
+        """The permission that it is called by."""
+        name = S3_ACTIONS.get(self.operation, self.operation) if self.service == "s3" else self.operation
+        return f"{PREFIXES.get(self.service, self.service)}:{name}"
+
+    def numbered(self, prefix: str) -> Iterator[str]:
+        """The values of a list: Name.1, Name.2.Part, ..."""
+        return (value for key, value in self.parameters.items() if re.fullmatch(prefix, key))
+
+    def tags(self, prefix: str) -> dict[str, str]:
+        """The tags in such a list."""
+        return dict(zip(self.numbered(prefix + "Key"), self.numbered(prefix + "Value"), strict=True))
+
+
+def read_call(service: str, method: str, path: str, body: str, target: str = "", times: int = 1) -> Call:
+    """From a request: `service` as it is signed for, `path` with its query, `target` of the JSON protocol's header.
+
+    Raises ValueError for what no operation of the service is.
+    """
+    if target:
+        return Call(service, target.rpartition(".")[2], dict(_flat(json.loads(body or "{}"))), times)
+    if service not in REST:
+        parameters = dict(parse_qsl(body))
+        if "Action" not in parameters:
+            raise ValueError(f"no call of {service}: {method} {path}")
+        return Call(service, parameters.pop("Action"), parameters, times)
+    operation, parameters = _rest(service, method, path)
+    # the body of a call of S3 is an object's content, or XML on which no permission depends
+    content = {} if service == "s3" else json.loads(body or "{}")
+    return Call(service, operation, parameters | dict(_flat(content)), times)
+
+
+def _rest(service: str, method: str, path: str) -> tuple[str, dict[str, str]]:
+    """The operation that a method and a path are, with what stands in them; of several, the one with most flags in the query."""
+    place, _, query = path.partition("?")
+    place = place if place == "/" else place.rstrip("/")
+    flags = parse_qs(query, keep_blank_values=True)
+    found = []
+    for name, http in _operations(service).items():
+        form, _, wanted = http["requestUri"].partition("?")
+        needed = {flag.partition("=")[0] for flag in wanted.split("&") if flag}
+        match = re.fullmatch(_pattern(form), place)
+        if match and http["method"] == method and needed <= flags.keys():
+            found.append((len(needed), name, {key: unquote(value) for key, value in match.groupdict().items()}))
+    if not found:
+        raise ValueError(f"no call of {service}: {method} {path}")
+    _, operation, parameters = max(found, key=lambda each: each[:2])
+    return operation, {key[0].upper() + key[1:]: values[0] for key, values in flags.items()} | parameters
+
+
+@cache
+def _pattern(form: str) -> str:
+    """An object's key ({Key+}) has slashes, all else has none."""
+    return re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", re.sub(r"\{(\w+)\+\}", r"(?P<\1>.+)", form))
+
+
+@cache
+def _operations(service: str) -> Mapping[str, Mapping[str, str]]:
+    """Operation -> method and form of its path."""
+    model = botocore.session.get_session().get_service_model(service)
+    return {name: model.operation_model(name).http for name in model.operation_names}
+
+
+def _flat(document: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in document.items() if isinstance(document, dict) else enumerate(document, 1):
+        if isinstance(value, dict | list):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", str(value)
