@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from provisioning.aws.rehearsal.iam.arns import REGION
 from provisioning.aws.rehearsal.iam.asks import asks_of
 from provisioning.aws.rehearsal.iam.policy import Ask, Policy, read_policy
-from provisioning.aws.rehearsal.iam.reference import reference
+from provisioning.aws.rehearsal.iam.questions import as_iam_has_it
 from tests.infra.permissions.product import CALLS, COMMANDS, PROVIDER_BEYOND
 from tests.infra.permissions.provider import recorded_calls, recorded_stack
 from tests.infra.recorded_program import ROOT
 
 POLICY_FILE = ROOT / "infra/operator-policy.json"
 REGION_PLACEHOLDER = "<region>"
-IAM_REGION = "us-east-1"  # where IAM's requests go, whatever the region
 # recorded, and nothing that AWS would be asked for samebox: action -> why
 NOT_ON_AWS: Mapping[str, str] = {
     "ec2:ModifyNetworkInterfaceAttribute": "moto tells no security groups of an instance that got them with its network "
@@ -46,7 +45,8 @@ def provider_needs() -> Iterator[Need]:
     for call in recorded_calls():
         if call.action not in NOT_ON_AWS:
             yield from (
-                Need(f"the provider, {call.operation}", as_iam_has_it(ask)) for ask in asks_of(call, recorded_stack())
+                Need(f"the provider, {call.operation}", as_iam_has_it(ask, REGION))
+                for ask in asks_of(call, recorded_stack())
             )
 
 
@@ -55,18 +55,12 @@ def product_needs() -> Iterator[Need]:
     tables = {"samebox": CALLS, "typed: aws": COMMANDS, "the provider, when": PROVIDER_BEYOND}
     for who, table in tables.items():
         for what, asks in table.items():
-            yield from (Need(f"{who} {what}", as_iam_has_it(ask)) for ask in asks)
+            yield from (Need(f"{who} {what}", as_iam_has_it(ask, REGION)) for ask in asks)
 
 
 def all_needs() -> tuple[Need, ...]:
     """Each once."""
     return tuple(dict.fromkeys([*provider_needs(), *product_needs()]))
-
-
-def as_iam_has_it(ask: Ask) -> Ask:
-    """The question with the context that every request has, and without what IAM doesn't have for this action and resource."""
-    region = IAM_REGION if ask.action.startswith("iam:") else REGION
-    return reference().as_iam_has_it(replace(ask, context={"aws:RequestedRegion": region, **ask.context}))
 
 
 def wanted_actions() -> frozenset[str]:

@@ -12,14 +12,15 @@ import botocore.session
 import pytest
 from botocore import xform_name
 
+from provisioning.aws.rehearsal.iam.arns import REGION
 from provisioning.aws.rehearsal.iam.asks import asks_of
 from provisioning.aws.rehearsal.iam.policy import Policy
+from provisioning.aws.rehearsal.iam.questions import as_iam_has_it
 from provisioning.aws.rehearsal.iam.reference import GLOBAL_KEYS, reference
 from tests.infra.permissions.needs import (
     NOT_ON_AWS,
     Need,
     all_needs,
-    as_iam_has_it,
     operator_policy,
     product_needs,
     provider_needs,
@@ -70,7 +71,7 @@ def test_every_call_of_the_provider_is_allowed() -> None:
     left_out = [call for call in recorded_calls() if call.action in NOT_ON_AWS]
     assert {call.action for call in left_out} == NOT_ON_AWS.keys()
     for call in left_out:
-        assert not all(policy().allowing(as_iam_has_it(ask)) for ask in asks_of(call, recorded_stack())), call
+        assert not all(policy().allowing(as_iam_has_it(ask, REGION)) for ask in asks_of(call, recorded_stack())), call
 
 
 def test_every_call_of_samebox_is_allowed() -> None:
@@ -123,7 +124,7 @@ def test_the_tables_ask_all_that_iam_asks(table: Mapping[str, Asks]) -> None:
             assert types >= reference().action(action).required, what
         for ask in asks:
             known = {key: value for key, value in ask.context.items() if key in policy().condition_keys}
-            assert known.items() <= as_iam_has_it(ask).context.items(), (what, ask)
+            assert known.items() <= as_iam_has_it(ask, REGION).context.items(), (what, ask)
 
 
 def source() -> Iterator[Path]:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from provisioning.aws.rehearsal.cloud.local_cloud import MACHINE
 from provisioning.software.maven import bundles, resolve, user_cache
 
 HERE = Path(__file__).resolve().parent
@@ -85,7 +86,7 @@ def _defaults(endpoint: str) -> str:
         "spark.hadoop.fs.s3a.endpoint.region": os.environ.get("AWS_REGION", "us-west-2"),
         "spark.hadoop.fs.s3a.path.style.access": "true",
         "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
-        "spark.hadoop.fs.s3a.access.key": "testing",
+        "spark.hadoop.fs.s3a.access.key": MACHINE,
         "spark.hadoop.fs.s3a.secret.key": "testing",
         "spark.hadoop.fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
         "spark.hadoop.fs.s3a.attempts.maximum": "2",

@@ -223,7 +223,10 @@ class ClusterLife:
             application, container = log.parts[-4:-2]
             files[f"{base}/containers/{application}/{container}/{log.name}.gz"] = log
         s3 = boto3.client(
-            "s3", endpoint_url=self._endpoint, aws_access_key_id="testing", aws_secret_access_key="testing"
+            "s3",
+            endpoint_url=self._endpoint,
+            aws_access_key_id=self._credentials["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self._credentials["AWS_SECRET_ACCESS_KEY"],
         )
         for key, file in files.items():
             if file.exists():

@@ -18,6 +18,9 @@ REGION = "us-west-2"
 FAULTS_FILE = "faults.json"
 LAUNCHING = ".launching"
 LOG_FILE = "server.log"
+POLICY_FILE = "operator-policy.json"
+# access keys: whose calls the operator's policy, throttling and expiry are for, and whose they aren't
+OPERATOR, MACHINE = "testing", "machine"
 END_TIMEOUT_S = 60.0
 
 
@@ -29,6 +32,8 @@ class Faults:
     `disk_bytes_per_s` makes the disks of instances launched from now on that slow, really, where instances are hosts.
     `full_zones` have room for nothing but what is reserved there already.
     `images_age_days`: how long ago all images were made, whose deprecation is reckoned from that.
+    `throttled`: action (ec2:DescribeVpcs) -> how many of the operator's next calls of it are refused as too many.
+    `credentials_expired`: the operator's are temporary, and have come to their end.
     """
 
     no_capacity: tuple[str, ...] = ()
@@ -39,6 +44,8 @@ class Faults:
     ending_s: float = 0.0
     disk_bytes_per_s: Mapping[str, int] = field(default_factory=dict)
     images_age_days: float = 0.0
+    throttled: Mapping[str, int] = field(default_factory=dict)
+    credentials_expired: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,13 +59,20 @@ class Cloud:
 
     def inject(self, faults: Faults) -> None:
         """Replaces the faults in force; `Faults()` ends them all."""
-        partial = self.state_dir / f"{FAULTS_FILE}.part"
-        partial.write_text(json.dumps(asdict(faults)))
-        partial.replace(self.state_dir / FAULTS_FILE)
+        self._put(FAULTS_FILE, json.dumps(asdict(faults)))
+
+    def hold_operator_to(self, policy: str) -> None:
+        """From now on the operator may do what this IAM policy allows and nothing else; before, everything is allowed."""
+        self._put(POLICY_FILE, policy)
 
     def launches_slowly(self, host: str) -> bool:
         """Whether the launch of a host with a delay has been asked for."""
         return (self.state_dir / f"{host}{LAUNCHING}").exists()
+
+    def _put(self, name: str, text: str) -> None:
+        partial = self.state_dir / f"{name}.part"
+        partial.write_text(text)
+        partial.replace(self.state_dir / name)
 
 
 def injected(state_dir: Path) -> Faults:
@@ -114,11 +128,11 @@ def local_cloud(state_dir: Path, *, hosts: bool) -> Iterator[Cloud]:
             server.stdout.close()
 
 
-def environment(endpoint: str) -> dict[str, str]:
+def environment(endpoint: str, key: str = OPERATOR) -> dict[str, str]:
     """The variables that send every AWS client there, with credentials that are good for nothing anywhere else."""
     return {
         "AWS_ENDPOINT_URL": endpoint,
-        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_ACCESS_KEY_ID": key,
         "AWS_SECRET_ACCESS_KEY": "testing",
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,

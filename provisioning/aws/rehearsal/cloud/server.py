@@ -22,12 +22,13 @@ from provisioning.aws.rehearsal.cloud import (
     bucket_policies,
     capacity_reservations,
     emr_steps,
+    gate,
     images,
     launches,
     placement_groups,
 )
 from provisioning.aws.rehearsal.cloud.hosts import Hosts
-from provisioning.aws.rehearsal.cloud.local_cloud import environment, injected
+from provisioning.aws.rehearsal.cloud.local_cloud import MACHINE, environment, injected
 
 
 def main() -> None:
@@ -37,6 +38,7 @@ def main() -> None:
     arguments.add_argument("--hosts", action="store_true", help="instances are sshd hosts on loopback addresses")
     options = arguments.parse_args()
 
+    gate.install(options.state_dir)
     placement_groups.install()
     capacity_reservations.install(lambda zone, _: launches.require_room(options.state_dir, zone))
     bucket_policies.install()
@@ -49,11 +51,10 @@ def main() -> None:
     server.start()
     host, port = server.get_host_and_port()
     endpoint = f"http://{host}:{port}"
+    machines = environment(endpoint, MACHINE)
     if hosts:
-        hosts.environment = environment(endpoint)
-    emr_steps.install(
-        endpoint, options.state_dir / "emr", environment(endpoint), lambda: injected(options.state_dir).ending_s
-    )
+        hosts.environment = machines
+    emr_steps.install(endpoint, options.state_dir / "emr", machines, lambda: injected(options.state_dir).ending_s)
     print(json.dumps({"endpoint": endpoint}), flush=True)
     try:
         sys.stdin.read()

@@ -26,7 +26,7 @@ _EC2 = (
 )
 
 
-def client(cloud: Cloud, service: str) -> Any:
+def client(cloud: Cloud, service: str, **options: Any) -> Any:
     """A client of one of the cloud's services, whatever this process' environment is."""
     session = boto3.session.Session(
         region_name=cloud.region,
@@ -34,7 +34,7 @@ def client(cloud: Cloud, service: str) -> Any:
         aws_secret_access_key=cloud.environment["AWS_SECRET_ACCESS_KEY"],
     )
     make: Callable[..., Any] = session.client
-    return make(service, endpoint_url=cloud.endpoint)
+    return make(service, endpoint_url=cloud.endpoint, **options)
 
 
 def things(cloud: Cloud) -> set[str]:

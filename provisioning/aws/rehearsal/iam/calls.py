@@ -16,7 +16,6 @@ import botocore.session
 # (https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html)
 S3_ACTIONS: Mapping[str, str] = {
     "CompleteMultipartUpload": "PutObject",
-    "CopyObject": "PutObject",
     "CreateMultipartUpload": "PutObject",
     "DeleteBucketEncryption": "PutEncryptionConfiguration",
     "DeleteBucketOwnershipControls": "PutBucketOwnershipControls",
@@ -92,29 +91,46 @@ def _rest(service: str, method: str, path: str) -> tuple[str, dict[str, str]]:
     place = place if place == "/" else place.rstrip("/")
     flags = parse_qs(query, keep_blank_values=True)
     found = []
-    for name, http in _operations(service).items():
-        form, _, wanted = http["requestUri"].partition("?")
-        needed = {flag.partition("=")[0] for flag in wanted.split("&") if flag}
-        match = re.fullmatch(_pattern(form), place)
-        if match and http["method"] == method and needed <= flags.keys():
-            found.append((len(needed), name, {key: unquote(value) for key, value in match.groupdict().items()}))
+    for form in _forms(service):
+        match = form.path.fullmatch(place)
+        if match and form.method == method and form.flags <= flags.keys():
+            named = {key: unquote(value) for key, value in match.groupdict().items()}
+            found.append((len(form.flags), form.operation, named))
     if not found:
         raise ValueError(f"no call of {service}: {method} {path}")
     _, operation, parameters = max(found, key=lambda each: each[:2])
     return operation, {key[0].upper() + key[1:]: values[0] for key, values in flags.items()} | parameters
 
 
-@cache
-def _pattern(form: str) -> str:
-    """An object's key ({Key+}) has slashes, all else has none."""
-    return re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", re.sub(r"\{(\w+)\+\}", r"(?P<\1>.+)", form))
+@dataclass(frozen=True)
+class _Form:
+    """How an operation of a REST service is asked for; `flags` must stand in the query."""
+
+    operation: str
+    method: str
+    path: re.Pattern[str]
+    flags: frozenset[str]
 
 
 @cache
-def _operations(service: str) -> Mapping[str, Mapping[str, str]]:
-    """Operation -> method and form of its path."""
+def _forms(service: str) -> tuple[_Form, ...]:
+    """Of all operations but those that no path tells from others: copies within S3 (a header does), directory buckets (a host)."""
     model = botocore.session.get_session().get_service_model(service)
-    return {name: model.operation_model(name).http for name in model.operation_names}
+    told = (name for name in model.operation_names if "Copy" not in name and "DirectoryBucket" not in name)
+    return tuple(_form(model.operation_model(name)) for name in told)
+
+
+def _form(operation: Any) -> _Form:
+    path, _, query = operation.http["requestUri"].partition("?")
+    flags = {flag.partition("=")[0] for flag in query.split("&") if flag}
+    shape = operation.input_shape
+    for name in shape.required_members if shape else ():
+        member = shape.members[name].serialization
+        if member.get("location") == "querystring":
+            flags.add(member["name"])
+    # an object's key ({Key+}) has slashes, all else has none
+    pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", re.sub(r"\{(\w+)\+\}", r"(?P<\1>.+)", path))
+    return _Form(operation.name, operation.http["method"], re.compile(pattern), frozenset(flags))
 
 
 def _flat(document: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
