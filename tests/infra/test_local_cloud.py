@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import FilterTypeDef
 
 pytestmark = pytest.mark.integration
+WAIT_S = 120.0
 IMAGE_NAME = "al2023-ami-2023*-kernel-6.12-x86_64"
 
 
@@ -144,6 +147,65 @@ def look_up(name: str, **arguments: Any) -> dict[str, Any]:
     assert not list(lookup_failures(token, arguments))
     found: dict[str, Any] = LOOKUPS[token](Aws("us-west-2", {}), arguments)
     return found
+
+
+def test_a_cluster_holds_its_subnet_and_its_security_groups(ec2: EC2Client) -> None:
+    """From its start to its end, as an instance does; then they can go."""
+    vpc = ec2.create_vpc(CidrBlock="10.30.0.0/16")["Vpc"]["VpcId"]
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.30.1.0/24")["Subnet"]["SubnetId"]
+    primary, core, service, host = (
+        ec2.create_security_group(GroupName=name, Description=name, VpcId=vpc)["GroupId"]
+        for name in ("primary", "core", "service", "host")
+    )
+    instance = launch(ec2, SubnetId=subnet, SecurityGroupIds=[host])
+    assert refusals_of_deletion(ec2, subnet, host) == ["DependencyViolation"] * 2
+    ec2.terminate_instances(InstanceIds=[instance])
+    ec2.delete_security_group(GroupId=host)
+
+    iam, emr = boto3.client("iam"), boto3.client("emr")
+    iam.create_role(RoleName="service", AssumeRolePolicyDocument="{}")
+    iam.create_instance_profile(InstanceProfileName="machine")
+    cluster = emr.run_job_flow(
+        Name="report",
+        ReleaseLabel="emr-7.13.0",
+        Instances={
+            "MasterInstanceType": "m5.xlarge",
+            "InstanceCount": 1,
+            "KeepJobFlowAliveWhenNoSteps": True,
+            "Ec2SubnetId": subnet,
+            "EmrManagedMasterSecurityGroup": primary,
+            "EmrManagedSlaveSecurityGroup": core,
+            "ServiceAccessSecurityGroup": service,
+        },
+        JobFlowRole="machine",
+        ServiceRole="service",
+    )["JobFlowId"]
+    await_state(emr, cluster, "WAITING")
+    assert refusals_of_deletion(ec2, subnet, primary, core, service) == ["DependencyViolation"] * 4
+    emr.terminate_job_flows(JobFlowIds=[cluster])
+    await_state(emr, cluster, "TERMINATED")
+    assert refusals_of_deletion(ec2, subnet, primary, core, service) == []
+
+
+def refusals_of_deletion(ec2: EC2Client, subnet: str, *groups: str) -> list[str]:
+    """The codes with which AWS refuses to delete a subnet and security groups."""
+    calls: list[Any] = [lambda: ec2.delete_subnet(SubnetId=subnet)]
+    calls += [partial(ec2.delete_security_group, GroupId=group) for group in groups]
+    codes = []
+    for call in calls:
+        try:
+            call()
+        except ClientError as error:
+            codes.append(error.response["Error"]["Code"])
+    return codes
+
+
+def await_state(emr: Any, cluster: str, wanted: str) -> None:
+    """Returns once a cluster is in a state."""
+    deadline_s = time.monotonic() + WAIT_S
+    while (state := emr.describe_cluster(ClusterId=cluster)["Cluster"]["Status"]["State"]) != wanted:
+        assert time.monotonic() < deadline_s, state
+        time.sleep(0.1)
 
 
 def test_capacity_and_quota_are_refused_on_request(cloud: Cloud, ec2: EC2Client) -> None:

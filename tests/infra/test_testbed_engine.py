@@ -18,7 +18,7 @@ from bench.checkout import CHECKOUT
 from provisioning.aws.capacity import PAUSE_S, Patience
 from provisioning.aws.failures import StackFailed
 from provisioning.aws.rehearsal.cloud.local_cloud import Faults
-from provisioning.aws.rehearsal.cloud.things import instances
+from provisioning.aws.rehearsal.cloud.things import client, instances
 from provisioning.aws.stack import ChangeInterrupted, Stack
 from provisioning.aws.testbed import AwsTestbed, ready_command
 from provisioning.errors import InvalidInput, SameboxError
@@ -111,6 +111,37 @@ def test_a_zone_without_room_is_waited_for_and_then_left(lab: Lab) -> None:
     testbed.down()
     assert instances(cloud) == {}
     assert lab.stack.config()["availabilityZone"] == "any"
+
+
+def test_a_clusters_network_goes_after_the_cluster(lab: Lab) -> None:
+    """Pulumi knows no cluster and can't take away what one stands in; the testbed ends it first, and nothing is left."""
+    lab.testbed.up()
+    emr, where = client(lab.project.cloud, "emr"), lab.stack.outputs()["emr"]
+    emr.run_job_flow(
+        Name="report",
+        ReleaseLabel=where["release"],
+        Instances={
+            "MasterInstanceType": where["instance_type"],
+            "InstanceCount": 1,
+            "KeepJobFlowAliveWhenNoSteps": True,
+            "Ec2SubnetId": where["subnet"],
+            "EmrManagedMasterSecurityGroup": where["master_security_group"],
+            "EmrManagedSlaveSecurityGroup": where["slave_security_group"],
+            "ServiceAccessSecurityGroup": where["service_access_security_group"],
+        },
+        JobFlowRole=where["instance_profile"],
+        ServiceRole=where["service_role"],
+        Tags=[{"Key": "project", "Value": "samebox"}, {"Key": "campaign", "Value": lab.stack.config()["campaign"]}],
+    )
+    deadline_s = time.monotonic() + WAIT_S
+    while not emr.list_clusters(ClusterStates=["WAITING"])["Clusters"]:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.1)
+    with pytest.raises(StackFailed, match="DependencyViolation") as held:
+        lab.stack.destroy(lambda _: None)
+    assert held.value.kind == "in use"
+    lab.testbed.down()
+    assert lab.stack.resource_count() == 0
 
 
 def test_the_named_hosts_are_replaced_and_no_others(lab: Lab) -> None:

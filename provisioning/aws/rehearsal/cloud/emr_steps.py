@@ -29,6 +29,7 @@ from moto.iam.models import iam_backends
 from werkzeug.exceptions import HTTPException
 
 from provisioning.aws.rehearsal.cloud.cluster_machine import make_machine
+from provisioning.aws.rehearsal.cloud.dependencies import hold_network, let_go
 from provisioning.aws.rehearsal.cloud.yarn import nodes_of
 
 START_S = 1.0  # a real cluster takes minutes
@@ -110,9 +111,10 @@ class ClusterLife:
         self._ending.set()
 
     def _live(self) -> None:
-        cluster = self._cluster
+        cluster, ec2 = self._cluster, self._cluster.emr_backend.ec2_backend
         self._ending.wait(START_S)
         invalid = self._what_is_invalid()
+        interfaces = [] if invalid else hold_network(ec2, cluster)
         if invalid:
             cluster.last_state_change_reason = invalid
         else:
@@ -130,7 +132,8 @@ class ClusterLife:
             time.sleep(LOOK_EVERY_S)
         machines = [instance.ec2_instance_id for instance in cluster.ec2_instances]
         if machines:
-            cluster.emr_backend.ec2_backend.terminate_instances(machines)
+            ec2.terminate_instances(machines)
+        let_go(ec2, interfaces)
         time.sleep(LOOK_EVERY_S)
         cluster.end_datetime = utcnow()
         cluster.state = "TERMINATED_WITH_ERRORS" if failed else "TERMINATED"

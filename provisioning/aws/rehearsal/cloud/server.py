@@ -21,6 +21,7 @@ from moto.server import ThreadedMotoServer
 from provisioning.aws.rehearsal.cloud import (
     bucket_policies,
     capacity_reservations,
+    dependencies,
     emr_steps,
     gate,
     images,
@@ -41,6 +42,7 @@ def main() -> None:
     gate.install(options.state_dir)
     placement_groups.install()
     capacity_reservations.install(lambda zone, _: launches.require_room(options.state_dir, zone))
+    dependencies.install()
     bucket_policies.install()
     images.install(options.state_dir)
     hosts = Hosts(options.state_dir) if options.hosts else None
