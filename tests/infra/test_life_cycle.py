@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -89,6 +90,21 @@ def test_a_later_end_replaces_nothing(new_project: NewProject) -> None:
     for timer in scheduler.list_schedules()["Schedules"]:
         found = scheduler.get_schedule(GroupName=timer["GroupName"], Name=timer["Name"])
         assert found["ScheduleExpression"] == f"at({later.removesuffix('Z')})"
+
+
+def test_at_its_end_nothing_that_is_paid_runs(new_project: NewProject) -> None:
+    """Nobody is there to take it down: the stack's own timers end the hosts, by the role that the program gives them."""
+    project = new_project()
+    project.up()
+    project.cloud.inject(Faults(clock_ahead_s=timedelta(hours=4).total_seconds()))
+    time.sleep(2.0)
+    assert len(instances(project.cloud)) == len(SMOKE_HOSTS)
+    project.cloud.inject(Faults(clock_ahead_s=timedelta(hours=6).total_seconds()))
+    deadline_s = time.monotonic() + WAIT_S
+    while instances(project.cloud):
+        assert time.monotonic() < deadline_s, (project.cloud.state_dir / "server.log").read_text()[-2000:]
+        time.sleep(0.2)
+    project.destroy()
 
 
 def test_a_host_lost_outside_is_found(new_project: NewProject) -> None:

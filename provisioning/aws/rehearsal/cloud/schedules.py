@@ -1,4 +1,4 @@
-"""Timers for the provider double: EventBridge schedules and their groups. Nothing ever fires."""
+"""Timers for the provider double: EventBridge schedules and their groups. What fires is alarm_clock.py's business."""
 
 from __future__ import annotations
 

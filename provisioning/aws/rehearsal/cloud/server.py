@@ -28,6 +28,7 @@ from provisioning.aws.rehearsal.cloud import (
     launches,
     placement_groups,
 )
+from provisioning.aws.rehearsal.cloud.alarm_clock import AlarmClock
 from provisioning.aws.rehearsal.cloud.hosts import Hosts
 from provisioning.aws.rehearsal.cloud.local_cloud import MACHINE, environment, injected
 
@@ -57,9 +58,12 @@ def main() -> None:
     if hosts:
         hosts.environment = machines
     emr_steps.install(endpoint, options.state_dir / "emr", machines, lambda: injected(options.state_dir).ending_s)
+    alarm_clock = AlarmClock(endpoint, lambda: injected(options.state_dir).clock_ahead_s)
+    alarm_clock.start()
     print(json.dumps({"endpoint": endpoint}), flush=True)
     try:
         sys.stdin.read()
+        alarm_clock.stop()
         emr_steps.stop()
         server.stop()
     finally:

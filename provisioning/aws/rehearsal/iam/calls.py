@@ -73,7 +73,7 @@ def read_call(service: str, method: str, path: str, body: str, target: str = "",
     Raises ValueError for what no operation of the service is.
     """
     if target:
-        return Call(service, target.rpartition(".")[2], dict(_flat(json.loads(body or "{}"))), times)
+        return Call(service, target.rpartition(".")[2], dict(flat(json.loads(body or "{}"))), times)
     if service not in REST:
         parameters = dict(parse_qsl(body))
         if "Action" not in parameters:
@@ -82,7 +82,7 @@ def read_call(service: str, method: str, path: str, body: str, target: str = "",
     operation, parameters = _rest(service, method, path)
     # the body of a call of S3 is an object's content, or XML on which no permission depends
     content = {} if service == "s3" else json.loads(body or "{}")
-    return Call(service, operation, parameters | dict(_flat(content)), times)
+    return Call(service, operation, parameters | dict(flat(content)), times)
 
 
 def _rest(service: str, method: str, path: str) -> tuple[str, dict[str, str]]:
@@ -133,9 +133,10 @@ def _form(operation: Any) -> _Form:
     return _Form(operation.name, operation.http["method"], re.compile(pattern), frozenset(flags))
 
 
-def _flat(document: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+def flat(document: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """The values of nested tables and lists, with names such as Tags.1.Key."""
     for key, value in document.items() if isinstance(document, dict) else enumerate(document, 1):
         if isinstance(value, dict | list):
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", str(value)
