@@ -57,18 +57,21 @@ class Keeper:
 
         With `keep`, a testbed on which something failed stays. Raises SameboxError if everything went well but the taking away.
         """
+        expires: str | None = None
         try:
             self.reporter.step(UP_STEP.title)
-            done = work(self.testbed.up())
+            inventory = self.testbed.up()
+            expires = inventory.expires
+            done = work(inventory)
         except BaseException:
             with undisturbed():
                 if keep:
                     self._say_what_is_kept()
                 else:
-                    self._take_away_after_failure()
+                    self._take_away_after_failure(expires)
             raise
         with undisturbed():
-            self._take_away()
+            self._take_away(expires)
         return done
 
     @property
@@ -79,14 +82,18 @@ class Keeper:
             "   then: samebox sweep"
         )
 
-    def _take_away(self) -> None:
+    def _take_away(self, expires: str | None) -> None:
         self.reporter.step(DOWN_STEP.title)
         try:
             self.testbed.down()
         except SameboxError as error:
             orphans = self.leftovers.orphans()
             if not orphans:
-                raise
+                first = error.next_step or "Mend what it names."
+                raise SameboxError(
+                    str(error),
+                    next_step=f"{first}\nThen take away what is left. {self._by_hand}\n{_end_of_hosts(expires)}",
+                ) from error
             named = "\n".join(f"  {line}" for line in orphans)
             raise SameboxError(
                 f"{error}\nNo stack knows of these, which use what was to be deleted:\n{named}",
@@ -101,13 +108,13 @@ class Keeper:
                 next_step=f"`samebox sweep --stack {self.stack_name}` shows it, and takes it away with --delete.",
             )
 
-    def _take_away_after_failure(self) -> None:
+    def _take_away_after_failure(self, expires: str | None) -> None:
         """As always; what goes wrong now is said, and doesn't hide what went wrong first."""
         try:
-            self._take_away()
+            self._take_away(expires)
         except SameboxError as error:
             self.reporter.notice(f"NOT everything was taken away: {error}")
-            self.reporter.notice(f"{self._by_hand} (Hosts cost money until they expire.)")
+            self.reporter.notice(error.next_step or self._by_hand)
         else:
             self.reporter.notice("All hosts were taken away; nothing but the results bucket is left.")
 
@@ -117,3 +124,10 @@ class Keeper:
         )
         self.reporter.notice(f"To go on: samebox resume RESULTS --stack {self.stack_name}")
         self.reporter.notice(f"To end it: pulumi destroy --stack {self.stack_name}   then: samebox sweep")
+
+
+def _end_of_hosts(expires: str | None) -> str:
+    """What happens to hosts that nobody takes away."""
+    if expires is None:
+        return "Hosts that are up cost money until they expire."
+    return f"Whatever happens here, the hosts end by themselves at {expires}; until then they cost money."

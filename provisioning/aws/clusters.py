@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from provisioning.aws.leftovers import Scope, live_clusters
 from provisioning.aws.region import Region
-from provisioning.aws.session import session
+from provisioning.aws.session import refused, session
 from provisioning.aws.stack import Follow, Stack
 from provisioning.errors import SameboxError
 
@@ -63,7 +63,8 @@ class StackClusters:
                 on_line(f"waiting for the end of {', '.join(f'{each.id} ({each.state})' for each in running)}")
                 self._sleep(self._poll_every_s)
         except (BotoCoreError, ClientError) as error:
-            raise SameboxError(
-                f"can't end the EMR clusters of stack {self._stack.name}: {error}",
+            raise refused(
+                f"end the EMR clusters of stack {self._stack.name}",
+                error,
                 next_step="While one runs, its roles and network can't go. `samebox sweep` shows it.",
             ) from None

@@ -19,6 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from provisioning.aws.cluster_timer import ClusterTimer, arm
 from provisioning.aws.emr_sizes import SparkSizes, load_nodes, sizes_on
 from provisioning.aws.emr_target import RELEASE, EmrTarget
+from provisioning.aws.session import refused
 from provisioning.aws.spark_step import SparkStep
 from provisioning.errors import InvalidInput, SameboxError
 
@@ -255,12 +256,12 @@ def _explained(action: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise SameboxError(
-            f"can't {action}: {error}",
+        raise refused(
+            action,
+            error,
             next_step="Is the stack up, and do your credentials allow elasticmapreduce:* and iam:PassRole on its roles?",
         ) from None
     except BotoCoreError as error:
-        raise SameboxError(
-            f"can't {action}: {error}",
-            next_step="What has been started goes on: the same command finds it again.",
+        raise refused(
+            action, error, next_step="What has been started goes on: the same command finds it again."
         ) from None

@@ -13,6 +13,7 @@ import boto3
 from boto3.exceptions import Boto3Error
 from botocore.exceptions import BotoCoreError, ClientError
 
+from provisioning.aws.session import refused
 from provisioning.errors import InvalidInput, SameboxError
 
 if TYPE_CHECKING:
@@ -119,11 +120,9 @@ class Bucket:
             next_step = "Is this the bucket of the stack that is selected, and has its results bucket been kept?"
             if _code(error) in ("AccessDenied", "403"):
                 next_step = f"Your credentials need s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject on {self.name}."
-            raise SameboxError(f"can't {action}: {error}", next_step=next_step) from None
+            raise refused(action, error, next_step=next_step) from None
         except (BotoCoreError, Boto3Error) as error:
-            raise SameboxError(
-                f"can't {action}: {error}", next_step="Type the same command again: what has arrived is kept."
-            ) from None
+            raise refused(action, error, next_step="Type the same command again: what has arrived is kept.") from None
 
 
 def _in_parallel(transfer: Callable[[str], None], keys: Sequence[str], done: Callable[[str], None]) -> None:

@@ -123,6 +123,21 @@ def test_a_teardown_that_fails_says_what_to_type() -> None:
     assert "samebox sweep" in said
 
 
+def test_credentials_that_have_ended_cost_no_more_than_the_timers_allow() -> None:
+    """After a good campaign: what to do first, what to type then, and that the hosts end by themselves, and when."""
+    hosts = Hosts(down_fails=SameboxError("credentials have expired", next_step="Sign in anew."))
+    with pytest.raises(SameboxError, match="credentials have expired") as raised:
+        hosts.keeper().undertake(hosts.work, keep=False)
+    typed = raised.value.next_step
+    words = [
+        "Sign in anew.",
+        "pulumi destroy --stack sn",
+        "then: samebox sweep",
+        "by themselves at 2026-11-21T20:00:00Z",
+    ]
+    assert sorted(words, key=typed.index) == words
+
+
 def test_a_teardown_that_something_unknown_stops_names_it() -> None:
     """What a killed `pulumi up` made holds the placement group: the orphan is named, and the order in which all of it goes."""
     hosts = Hosts(down_fails=SameboxError("placement group in use"), unknown=("instance i-9",))
