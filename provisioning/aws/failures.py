@@ -100,7 +100,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "not offered",
-        r"Unsupported: .*not supported in your requested Availability Zone|Unsupported: .*instance type",
+        r"\bUnsupported\b.*(?:not supported in your requested Availability Zone|instance type)",
         "this zone doesn't have the instance type at all.",
         "`pulumi config set availabilityZone ZONE --stack {stack}` with one of the zones named above.",
     ),

@@ -14,6 +14,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, EndpointConnectionError
 
+from provisioning.aws.failures import explain
 from provisioning.aws.rehearsal.cloud.kinds import Aws
 from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.aws.rehearsal.cloud.lookups import LOOKUPS
@@ -224,6 +225,30 @@ def test_capacity_and_quota_are_refused_on_request(cloud: Cloud, ec2: EC2Client)
     assert launch_host("broker-3")
     cloud.inject(Faults())
     assert launch_host("broker-1")
+
+
+def test_a_zone_may_lack_a_type(cloud: Cloud, ec2: EC2Client) -> None:
+    """What is offered says so, what is launched there is refused with the zones that have it, in words that we know."""
+    subnets = ec2.describe_subnets()["Subnets"]
+    here, elsewhere = (
+        next(each["SubnetId"] for each in subnets if each["AvailabilityZone"] == zone)
+        for zone in ("us-west-2a", "us-west-2c")
+    )
+    cloud.inject(Faults(not_offered={"us-west-2a": ("i3en.xlarge",)}))
+    offered = ec2.describe_instance_type_offerings(
+        LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": ["i3en.xlarge"]}]
+    )
+    zones = {each["Location"] for each in offered["InstanceTypeOfferings"]}
+    assert "us-west-2c" in zones
+    assert "us-west-2a" not in zones
+    with pytest.raises(ClientError) as lacking:
+        launch(ec2, SubnetId=here)
+    assert explain("pulumi up", "sn", [str(lacking.value)]).kind == "not offered"
+    assert "us-west-2c" in str(lacking.value)
+    assert launch(ec2, SubnetId=elsewhere)
+    assert launch(ec2, SubnetId=here, InstanceType="m5.large")
+    cloud.inject(Faults())
+    assert launch(ec2, SubnetId=here)
 
 
 def test_bucket_policies_are_judged_by_their_conditions(ec2: EC2Client) -> None:

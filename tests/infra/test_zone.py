@@ -13,7 +13,7 @@ from provisioning.aws.rehearsal.cloud.lookups import LOOKUPS
 from provisioning.aws.rehearsal.cloud.schema import lookup_failures
 from tests.infra.project import NewProject
 from tests.infra.recorded_program import Recording, preset, record
-from tests.infra.things import client
+from provisioning.aws.rehearsal.cloud.things import client
 
 OFFERINGS = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
 EVERYWHERE = ["us-west-2b", "us-west-2c", "us-west-2a"]

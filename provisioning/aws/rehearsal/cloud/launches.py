@@ -14,6 +14,7 @@ from moto.ec2.responses import EC2Response
 
 from provisioning.aws.rehearsal.cloud.capacity_reservations import free_places
 from provisioning.aws.rehearsal.cloud.local_cloud import LAUNCHING, injected
+from provisioning.aws.rehearsal.cloud.offerings import require_offered
 from provisioning.aws.rehearsal.cloud.placement_groups import require_group
 
 HOST_TAG = "host"
@@ -26,18 +27,19 @@ def install(state_dir: Path, launched: Callable[[Any], None] | None) -> None:
     """Puts this RunInstances in the place of moto's. `launched` is told of every new instance before the caller is."""
 
     def run_instances(self: Any) -> ActionResult:
-        group = self._get_param("Placement.GroupName")
+        group, kind, zone = self._get_param("Placement.GroupName"), self._get_param("InstanceType"), _zone(self)
         if group:
             require_group(self.ec2_backend, group)
         if self._get_param("ImageId") in self.ec2_backend.deleted_amis:
             raise InvalidAMIIdError([self._get_param("ImageId")])
+        if not self._get_bool_param("DryRun", False):  # which says nothing of what could be launched
+            require_offered(state_dir, self.ec2_backend, kind, zone)
         _apply_faults(state_dir, self._parse_tag_specification().get("instance", {}).get(HOST_TAG, ""))
         with _lock:  # moto's models aren't made for calls at the same time
             token, launches = self._get_param("ClientToken"), self.ec2_backend.__dict__.setdefault("launches", {})
             if token in launches:
                 repeated: ActionResult = launches[token]
                 return repeated
-            kind, zone = self._get_param("InstanceType"), _zone(self)
             if not (group and free_places(self.ec2_backend, group=group, kind=kind, zone=zone)):
                 require_room(state_dir, zone)
             result = _moto_run_instances(self)
@@ -70,10 +72,9 @@ def require_room(state_dir: Path, zone: str) -> None:
 
 
 def _zone(self: Any) -> str:
-    """The zone of a launch: its subnet's, or the one that it names."""
-    subnet = self._get_param("SubnetId") or next(
-        (each["SubnetId"] for each in self._get_param("NetworkInterfaces", []) if "SubnetId" in each), ""
-    )
+    """Where a launch would be: in its subnet's zone, or in the one that it names."""
+    interfaces = self._get_param("NetworkInterfaces", [])
+    subnet = self._get_param("SubnetId") or next((each.get("SubnetId") for each in interfaces), None)
     if subnet:
         return str(self.ec2_backend.get_subnet(subnet).availability_zone)
     return str(self._get_param("Placement.AvailabilityZone") or "")

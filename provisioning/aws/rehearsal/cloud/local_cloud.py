@@ -32,6 +32,7 @@ class Faults:
     `disk_bytes_per_s` makes the disks of instances launched from now on that slow, really, where instances are hosts.
     `full_zones` have room for nothing but what is reserved there already.
     `images_age_days`: how long ago all images were made, whose deprecation is reckoned from that.
+    `not_offered`: zone -> the instance types that it doesn't have.
     `clock_ahead_s`: how far the clock by which schedules fire is ahead of this machine's.
     `throttled`: action (ec2:DescribeVpcs) -> how many of the operator's next calls of it are refused as too many.
     `credentials_expired`: the operator's are temporary, and have come to their end.
@@ -45,6 +46,7 @@ class Faults:
     ending_s: float = 0.0
     disk_bytes_per_s: Mapping[str, int] = field(default_factory=dict)
     images_age_days: float = 0.0
+    not_offered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     clock_ahead_s: float = 0.0
     throttled: Mapping[str, int] = field(default_factory=dict)
     credentials_expired: bool = False

@@ -26,6 +26,7 @@ from provisioning.aws.rehearsal.cloud import (
     gate,
     images,
     launches,
+    offerings,
     placement_groups,
 )
 from provisioning.aws.rehearsal.cloud.alarm_clock import AlarmClock
@@ -46,6 +47,7 @@ def main() -> None:
     dependencies.install()
     bucket_policies.install()
     images.install(options.state_dir)
+    offerings.install(options.state_dir)
     hosts = Hosts(options.state_dir) if options.hosts else None
     if hosts:
         hosts.install()
