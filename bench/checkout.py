@@ -12,6 +12,7 @@ STATE = HOME / ".samebox"
 TESTBED_STATE = STATE / "testbed"
 VETTING_STATE = STATE / "vetting.json"
 STACKS_STATE = STATE / "stacks"  # a folder for each Pulumi stack: its lock, its vetting
+LEFT_STATE = STATE / "by-itself"  # a folder for each Pulumi stack on which a campaign was left to itself here
 SCRATCH = STATE / "scratch"
 RESULTS = HOME / "results"
 PROOFS = RESULTS / "durability-proof"  # a folder for each `samebox prove-durability`

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +28,7 @@ from bench.cli.options import (
     Target,
     choice_options,
     console,
+    left_to_itself,
     plain_option,
     shown,
     software_option,
@@ -75,6 +78,11 @@ HOST_KEY_SEED_BYTES = 32
     default=0.0,
     help="While AWS has no such machines free: how long to try again, in each zone that may be taken.",
 )
+@click.option(
+    "--detach",
+    is_flag=True,
+    help="After the question, leave it to a process on this machine that outlives the terminal; `samebox status` finds it.",
+)
 @click.option("--max-replacements", type=click.IntRange(0, 100), default=3, show_default=True)
 @thresholds_option
 @software_option
@@ -87,6 +95,7 @@ def aws_campaign(
     yes: bool,
     keep: bool,
     wait_minutes: float,
+    detach: bool,
     max_replacements: int,
     thresholds: Thresholds,
     tarballs: Mapping[str, Path],
@@ -100,7 +109,8 @@ def aws_campaign(
     stack = stack_of(stack_name)
     vetting_first = vetting_step(stack_name, thresholds)
     steps = steps_of(prepared, vetting_first)
-    with exclusive(target.state):
+    with ExitStack() as held:
+        held.enter_context(exclusive(target.state))
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
         require_nothing_up(stack)
         require_ready(stack_name, 60 * wait_minutes + sum(step.estimate_s for step in steps))
@@ -115,6 +125,13 @@ def aws_campaign(
         if not (yes or agreed()):
             console.print("Nothing was started.")
             return 1
+        if detach:
+            held.close()  # the stack is the other process' from now on
+            options = ["--keep"] * keep + ["--max-replacements", str(max_replacements)]
+            options += ["--wait-for-capacity", str(wait_minutes)]
+            options += [f"--software={system}={path.resolve()}" for system, path in tarballs.items()]
+            leave_to_itself(stack_name, [str(campaign_file.resolve()), *shlex.split(choice.typed), *options])
+            return 0
         repeat = [f"samebox campaign aws {shown(campaign_file)}{choice.typed} --stack {stack_name}"]
         with reporter_of(plain, steps) as reporter:
             testbed = AwsTestbed(stack, on_line=reporter.detail, patience=patience)
@@ -139,6 +156,23 @@ def aws_campaign(
             verdicts = keeper.undertake(work, keep=keep)
             target.vetting_file.unlink(missing_ok=True)
     return conclude(results, verdicts)
+
+
+def leave_to_itself(stack_name: str, arguments: Sequence[str]) -> None:
+    """Begins the same campaign, agreed to, in a process of its own, and says how to find it, follow it and end it."""
+    thresholds_file: Path | None = click.get_current_context().params["thresholds_file"]
+    options = ["--stack", stack_name, "--yes", "--plain"]
+    if thresholds_file is not None:
+        options += ["--thresholds", str(thresholds_file.resolve())]
+    campaign = left_to_itself(stack_name)
+    pid = campaign.begin(["campaign", "aws", *arguments, *options])
+    for line in (
+        f"It goes on by itself on this machine (pid {pid}), which has to stay on; this terminal may be closed.",
+        f"How far it is: samebox status --stack {stack_name}",
+        f"Follow it: tail -f {shown(campaign.log)}",
+        f"End it early, with its hosts taken away: kill {pid}",
+    ):
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def steps_of(prepared: Prepared, vetting_first: Step) -> list[Step]:

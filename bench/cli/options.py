@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from bench.checkout import CHECKOUT, STACKS_STATE, TESTBED_STATE, VETTING_STATE
+from bench.checkout import CHECKOUT, LEFT_STATE, STACKS_STATE, TESTBED_STATE, VETTING_STATE
 from bench.choice import Choice
+from bench.cli.by_itself import ByItself
 from bench.systems import SYSTEMS
 from provisioning.aws.rehearsal.mark import KIND, rehearsing
 from provisioning.aws.stack import Follow, Stack, project_directory
@@ -163,6 +164,11 @@ def checked_own_hosts(inventory_file: Path, *, prepared: bool = True) -> Invento
 def stack_state(name: str) -> Path:
     """The folder with what this checkout knows of a stack."""
     return STACKS_STATE / name.replace("/", "--")
+
+
+def left_to_itself(stack_name: str) -> ByItself:
+    """The campaign that goes on, or went on, by itself on a stack, begun on this machine."""
+    return ByItself(LEFT_STATE / stack_state(stack_name).name)
 
 
 def stack_of(name: str) -> Stack:

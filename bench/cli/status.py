@@ -15,6 +15,7 @@ from bench.cli.options import (
     Target,
     inventory_option,
     json_option,
+    left_to_itself,
     local_testbed,
     shown,
     stack_of,
@@ -39,6 +40,7 @@ def status(inventory_file: Path | None, stack_name: str | None, as_json: bool) -
     target = target_of(inventory_file, stack_name)
     inventory = _inventory_of(target)
     others = [] if inventory_file is not None or stack_name is not None else _stacks_used_here()
+    here = left_to_itself(stack_name).lines() if stack_name is not None else []
     detached, silent = None, ""
     if inventory and inventory.hosts:
         try:
@@ -61,11 +63,19 @@ def status(inventory_file: Path | None, stack_name: str | None, as_json: bool) -
     if as_json:
         hosts = [host.name for host in inventory.hosts] if inventory else []
         runs = detached.to_json() if detached else None
-        document = {"looked_at": target.title, "testbed": hosts, "stacks_not_asked": others, "detached": runs}
+        document = {
+            "looked_at": target.title,
+            "testbed": hosts,
+            "stacks_not_asked": others,
+            "detached": runs,
+            "by_itself_here": here,
+        }
         click.echo(json.dumps(document | {"campaigns": campaigns}, indent=1))
         _require_none(unreadable)
         return 0
     click.echo(f"{target.title}: {_how_it_is(inventory, datetime.now(UTC))}")
+    for line in here:
+        click.echo(line)
     for line in detached.lines() if detached else [silent] if silent else []:
         click.echo(line)
     for name, entry in campaigns.items():

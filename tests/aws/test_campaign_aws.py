@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from bench.checkout import CHECKOUT
 from bench.cli import aws, readiness
+from bench.cli.by_itself import ByItself
 from bench.cli.on_emr import EMR_STEP
 from bench.cli.options import Target
 from bench.cli.teardown import DOWN_STEP, UP_STEP
@@ -23,6 +24,7 @@ from provisioning.aws.stack import Stack
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
 from provisioning.finding import Finding
 from provisioning.inventory import Inventory
+from provisioning.local.lock import exclusive
 from tests.aws import engine
 from tests.aws.test_stack import PREVIEW
 
@@ -209,6 +211,30 @@ def test_without_anyone_to_ask_it_needs_the_option(run: Run) -> None:
     run.diary.clear()
     assert run.type("--yes").exception is None
     assert run.diary[-3:] == ["down", "look", "conclude"]
+
+
+def test_detached_it_asks_here_and_goes_on_elsewhere(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything up to the typed yes happens here; then the same command, agreed to, is begun, and the stack is free for it."""
+    begun: list[Sequence[str]] = []
+
+    def begin(left: ByItself, arguments: Sequence[str]) -> int:
+        with exclusive(Target(stack_name="sn").state):
+            begun.append(arguments)
+        assert left.folder.name == "sn"
+        return 4711
+
+    monkeypatch.setattr(ByItself, "begin", begin)
+    result = run.type("--detach", "--keep", "--representative", answer="yes\n")
+    assert (result.exception, result.return_value) == (None, 0)
+    assert run.diary == ["require_ready", "configure"]
+    campaign = str(CHECKOUT / "campaigns" / "smoke.toml")
+    typed = ["--representative", "--keep", "--max-replacements", "3", "--stack", "sn", "--yes", "--plain"]
+    assert begun == [["campaign", "aws", campaign, *typed]]
+    for words in ("pid 4711", "samebox status --stack sn", "tail -f", "kill 4711"):
+        assert words in result.output
+    run.script((LIST, EMPTY), (PREVIEW, engine.lines()))
+    assert run.type("--detach", answer="no\n").return_value == 1
+    assert len(begun) == 1
 
 
 @pytest.mark.parametrize("failing", ["up", *WHOLE])
