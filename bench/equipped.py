@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from bench.campaign import Campaign
 from bench.host_rules import checks_on
@@ -14,12 +15,15 @@ from bench.space import check_space
 from bench.systems import SYSTEMS
 from bench.trial import plan_of
 from provisioning import facts
+from provisioning.aws.by_bucket import ByBucket
 from provisioning.errors import MissingRequirement
 from provisioning.host import Host
+from provisioning.inventory import Inventory
 from provisioning.settings import Settings
 from provisioning.software.client_environment import deploy_client
 from provisioning.software.maven import user_cache
 from provisioning.software.store import Store
+from provisioning.software.way import DIRECT
 
 OLDEST_JAVA = 17
 SOFTWARE_STEP = Step("software onto the hosts", 20.0)
@@ -60,13 +64,20 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
         settings = deployment.intended_settings(plan_of(spec, prepared.campaign, prepared.profile))
         intended.setdefault(spec.system, settings)
     reporter.step(SOFTWARE_STEP.title)
-    pythons = deploy_client(clients, user_cache(), reporter.detail)
+    pythons = deploy_client(clients, user_cache(), reporter.detail, store.way)
     for name in prepared.campaign.systems:
         SYSTEMS[name].deployment(hosts, store).install()
     for name in native_systems:
         for bundle in SYSTEMS[name].native_tool.bundles:
             store.deploy(bundle, clients)
     return Equipped(prepared, found, pythons, intended)
+
+
+def store_for(inventory: Inventory, tarballs: Mapping[str, Path], reporter: Reporter) -> Store:
+    """The store whose software goes to these hosts: by their bucket where they have one, else to each of them."""
+    bucket = inventory.records_bucket
+    way = ByBucket(bucket.name, bucket.region, reporter.detail) if bucket is not None else DIRECT
+    return Store(user_cache(), tarballs=tarballs, notice=reporter.detail, way=way)
 
 
 def software_of(campaign: Campaign, store: Store) -> dict[str, dict[str, str]]:

@@ -14,7 +14,7 @@ from bench.checkout import CHECKOUT, PROOFS, SCRATCH
 from bench.class_data import record_class_data, worth_class_data
 from bench.class_data import step_of as class_data_step
 from bench.cross_check import cross_check_document
-from bench.equipped import SOFTWARE_STEP, equip, software_of
+from bench.equipped import SOFTWARE_STEP, equip, software_of, store_for
 from bench.load.collect import Collector, Fetch, Upload
 from bench.load.floor import measure_floor
 from bench.manifest import Origin, manifest_of, origin_of
@@ -42,8 +42,6 @@ from provisioning.errors import InvalidInput
 from provisioning.host import on_all
 from provisioning.inventory import Inventory
 from provisioning.settings import merged
-from provisioning.software.maven import user_cache
-from provisioning.software.store import Store
 from provisioning.ssh import connected
 
 FLOOR_STEP = Step("the load generator's own floor", 12.0)
@@ -70,7 +68,7 @@ def run_campaign(
     require_continuable(results, prepared, inventory)
     with ExitStack() as stack:
         hosts = stack.enter_context(connected(inventory))
-        store = Store(user_cache(), tarballs=tarballs, notice=reporter.detail)
+        store = store_for(inventory, tarballs, reporter)
         equipped = equip(prepared, hosts, store, reporter)
         prepared, found, pythons = equipped.prepared, equipped.facts, equipped.pythons
         boot_ids = {name: each.boot_id for name, each in found.items()}

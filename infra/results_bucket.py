@@ -10,6 +10,8 @@ import pulumi_aws as aws
 from infra.settings import Settings
 
 ABANDONED_UPLOADS_DAYS = 2
+# archives on their way to hosts (provisioning/aws/bucket_layout.py): needed for minutes, and sent again where they are needed again
+SOFTWARE, SOFTWARE_DAYS = "software/", 1
 
 
 class ResultsBucket(pulumi.ComponentResource):
@@ -67,7 +69,13 @@ class ResultsBucket(pulumi.ComponentResource):
                             days_after_initiation=ABANDONED_UPLOADS_DAYS
                         )
                     ),
-                )
+                ),
+                aws.s3.BucketLifecycleConfigurationRuleArgs(
+                    id="software",
+                    status="Enabled",
+                    filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(prefix=SOFTWARE),
+                    expiration=aws.s3.BucketLifecycleConfigurationRuleExpirationArgs(days=SOFTWARE_DAYS),
+                ),
             ],
             opts=kept,
         )

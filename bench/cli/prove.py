@@ -29,7 +29,7 @@ from bench.cli.options import (
     stack_option,
     target_of,
 )
-from bench.equipped import SOFTWARE_STEP, equip, software_of
+from bench.equipped import SOFTWARE_STEP, equip, software_of, store_for
 from bench.prepared import Prepared, prepare
 from bench.progress import Reporter
 from bench.proof.basis import basis_of
@@ -39,8 +39,6 @@ from bench.proof.prove import prove_level, steps_of
 from bench.results import write_json
 from provisioning.inventory import Inventory
 from provisioning.local.lock import exclusive
-from provisioning.software.maven import user_cache
-from provisioning.software.store import Store
 from provisioning.ssh import connected
 from provisioning.strace import require_strace
 from provisioning.system_profile import VENDOR_DEFAULT
@@ -117,7 +115,7 @@ def _prove(
     began_ns = time.time_ns()
     with connected(inventory) as hosts:
         require_strace([host for host in hosts if host.record.role == "broker"])
-        store = Store(user_cache(), tarballs=tarballs, notice=reporter.detail)
+        store = store_for(inventory, tarballs, reporter)
         equipped = equip(prepared, hosts, store, reporter)
         folder = new_folder(PROOFS, datetime.fromtimestamp(began_ns / 1e9, UTC))
         cells: list[dict[str, Any]] = []

@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.campaign import TrialSpec
 from bench.checkout import CHECKOUT
-from bench.equipped import equip
+from bench.equipped import equip, store_for
 from bench.manifest import origin_of
 from bench.orchestrator import keys
 from bench.orchestrator.place import PROCESS, Place, orchestrator_of, place_on, seen_from_inside
@@ -32,7 +32,6 @@ from provisioning.host import Host
 from provisioning.inventory import Inventory
 from provisioning.software.client_environment import REPOSITORY, Environment, deploy_environment
 from provisioning.software.maven import user_cache
-from provisioning.software.store import Store
 from provisioning.ssh import connected
 
 ORCHESTRATOR = Environment(
@@ -91,7 +90,7 @@ def launch(
             _require_room(host, prepared.trials)
         _claim(host, place, prepared.campaign.name, typed)
         try:
-            store = Store(user_cache(), tarballs=tarballs, notice=reporter.detail)
+            store = store_for(inventory, tarballs, reporter)
             equip(prepared, hosts, store, reporter)
             reporter.step(HANDOVER_STEP.title)
             python = deploy_environment(ORCHESTRATOR, [host], user_cache(), reporter.detail)[host.name]

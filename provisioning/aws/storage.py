@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 from boto3.exceptions import Boto3Error
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from provisioning.aws.session import refused
@@ -19,6 +20,7 @@ from provisioning.errors import InvalidInput, SameboxError
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
+REGIONAL = Config(signature_version="s3v4", s3={"addressing_style": "virtual"})
 PARALLEL_TRANSFERS = 4  # each large file is itself sent in parallel parts
 _NOT_FOUND = {"404", "NoSuchKey", "NotFound"}
 
@@ -48,6 +50,7 @@ class Bucket:
 
     def __init__(self, opened: boto3.session.Session, name: str) -> None:
         self._s3: S3Client = opened.client("s3")
+        self._signing: S3Client = opened.client("s3", config=REGIONAL)
         self.name = name
 
     def at(self, key: str) -> Location:
@@ -93,6 +96,16 @@ class Bucket:
 
         with self._explained(f"read from s3://{self.name}"):
             _in_parallel(bring, list(files), arrived)
+
+    def link(self, key: str, valid_s: int) -> str:
+        """A URL by which whoever has it reads this object, for so long, or until the credentials that sign it end.
+
+        It names the bucket's own region: hosts reach S3 by an endpoint of theirs, which leads nowhere else.
+        """
+        with self._explained(f"sign a link to {self.at(key)}"):
+            return self._signing.generate_presigned_url(
+                "get_object", Params={"Bucket": self.name, "Key": key}, ExpiresIn=valid_s
+            )
 
     def delete(self, keys: Sequence[str]) -> None:
         """Removes objects."""

@@ -22,6 +22,7 @@ from provisioning.errors import HostError, MissingRequirement
 from provisioning.host import Host, on_all
 from provisioning.software.delivery import Content, deliver, digest_of, directory, lacking, pack, temporary_archive
 from provisioning.software.maven import Notice, locked
+from provisioning.software.way import DIRECT, Way
 
 REPOSITORY = Path(__file__).parents[2]
 LOCK_FILE = REPOSITORY / "bench" / "load" / "requirements.lock"
@@ -85,27 +86,27 @@ def interpreter_of(host: Host) -> tuple[str, Interpreter]:
     return facts["executable"], Interpreter(PYTHON_VERSION, facts["machine"], (int(glibc[1]), int(glibc[2])))
 
 
-def deploy_client(hosts: Sequence[Host], cache_dir: Path, notice: Notice) -> dict[str, str]:
+def deploy_client(hosts: Sequence[Host], cache_dir: Path, notice: Notice, way: Way = DIRECT) -> dict[str, str]:
     """Puts everything that a worker needs on the hosts where it is missing.
 
     Host name -> the shell words that run Python with it: `<words> -m bench.load.worker`.
     """
-    return deploy_environment(CLIENT, hosts, cache_dir, notice)
+    return deploy_environment(CLIENT, hosts, cache_dir, notice, way)
 
 
 def deploy_environment(
-    environment: Environment, hosts: Sequence[Host], cache_dir: Path, notice: Notice
+    environment: Environment, hosts: Sequence[Host], cache_dir: Path, notice: Notice, way: Way = DIRECT
 ) -> dict[str, str]:
     """Puts code and libraries on the hosts where they are missing: host name -> the shell words that run Python with them."""
     found = on_all("reading the Python version", hosts, interpreter_of)
     by_kind: dict[Interpreter, list[Host]] = defaultdict(list)
     for host in hosts:
         by_kind[found[host.name][1]].append(host)
-    code = deploy_code(hosts, cache_dir, environment)
+    code = deploy_code(hosts, cache_dir, environment, way)
     commands = {}
     for interpreter, alike in by_kind.items():
         executables = {host.name: found[host.name][0] for host in alike}
-        libraries = deploy_libraries(alike, interpreter, executables, cache_dir, notice, environment)
+        libraries = deploy_libraries(alike, interpreter, executables, cache_dir, notice, environment, way)
         for host in alike:
             path = f"{directory(host, code)}:{directory(host, libraries)}/site"
             # -P and -s: neither the working directory nor the user's own packages may shadow what was sent.
@@ -113,7 +114,9 @@ def deploy_environment(
     return commands
 
 
-def deploy_code(hosts: Sequence[Host], cache_dir: Path, environment: Environment = CLIENT) -> Content:
+def deploy_code(
+    hosts: Sequence[Host], cache_dir: Path, environment: Environment = CLIENT, way: Way = DIRECT
+) -> Content:
     """Sends the code as it is in this checkout; a changed file makes another directory."""
     files = code_files(REPOSITORY, environment.code)
     digest = digest_of(files)
@@ -123,7 +126,7 @@ def deploy_code(hosts: Sequence[Host], cache_dir: Path, environment: Environment
         with temporary_archive(cache_dir) as scratch:
             archive = Path(scratch) / "code.tar"
             pack(files, archive)
-            deliver(without, content, archive)
+            deliver(without, content, archive, way=way)
     return content
 
 
@@ -141,6 +144,7 @@ def deploy_libraries(
     cache_dir: Path,
     notice: Notice,
     environment: Environment = CLIENT,
+    way: Way = DIRECT,
 ) -> Content:
     """Sends the wheels to hosts of one kind and installs them there."""
     digest = wheelhouse_digest(interpreter, environment.lock_file)
@@ -155,7 +159,11 @@ def deploy_libraries(
             size_mb = archive.stat().st_size // 10**6
             notice(f"{environment.name} libraries: sending {size_mb} MB to {', '.join(host.name for host in without)}")
             deliver(
-                without, content, archive, then=lambda host, incoming: _install(host, incoming, executables[host.name])
+                without,
+                content,
+                archive,
+                way=way,
+                then=lambda host, incoming: _install(host, incoming, executables[host.name]),
             )
     return content
 

@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from provisioning.host import Host, on_all
+from provisioning.software.way import DIRECT, Put, Way
 
 UNPACK_TIMEOUT_S = 600.0
 MARKER = ".complete"
+# when all files of an archive were written, as hosts see it: any time but 0, which a JVM takes for "unknown"
+WRITTEN_S = 946_684_800  # 2000-01-01, UTC
 
 
 @dataclass(frozen=True)
@@ -49,20 +52,26 @@ def _marker_of(host: Host, content: Content) -> str:
 
 
 def deliver(
-    hosts: Sequence[Host], content: Content, archive: Path, *, then: Callable[[Host, str], None] | None = None
+    hosts: Sequence[Host],
+    content: Content,
+    archive: Path,
+    *,
+    way: Way = DIRECT,
+    then: Callable[[Host, str], None] | None = None,
 ) -> None:
-    """Streams one archive to each host and unpacks it there, all hosts at once.
+    """Brings one archive to each host and unpacks it there, all hosts at once.
 
     `then` finishes the directory on the host (its path is given) before it counts as complete.
     """
-    on_all(f"delivering {content.key}", hosts, lambda host: _deliver_to(host, content, archive, then))
+    put = way.ready(archive, hosts)
+    on_all(f"delivering {content.key}", hosts, lambda host: _deliver_to(host, content, put, then))
 
 
-def _deliver_to(host: Host, content: Content, archive: Path, then: Callable[[Host, str], None] | None) -> None:
+def _deliver_to(host: Host, content: Content, put: Put, then: Callable[[Host, str], None] | None) -> None:
     final = directory(host, content)
     incoming = f"{host.record.root}/software/.incoming-{content.key}"
     pushed = f"{incoming}.tar"
-    host.push(archive, pushed)
+    put(host, pushed)
     quoted = shlex.quote(incoming)
     host.run(
         f"rm -rf {quoted} && mkdir -p {quoted} && "
@@ -78,10 +87,20 @@ def _deliver_to(host: Host, content: Content, archive: Path, then: Callable[[Hos
 
 
 def pack(files: Iterable[tuple[str, Path]], archive: Path) -> None:
-    """An uncompressed tar of (name inside, file) pairs; what is sent is compressed already (jars, wheels) or tiny."""
+    """An uncompressed tar of (name inside, file) pairs; what is sent is compressed already (jars, wheels) or tiny.
+
+    Same names, contents and modes, same bytes: whose file it was and when it was written isn't in it.
+    """
     with tarfile.open(archive, "w") as tar:
         for name, path in files:
-            tar.add(path, arcname=name, recursive=False)
+            tar.add(path, arcname=name, recursive=False, filter=_of_nobody)
+
+
+def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mtime = WRITTEN_S
+    return member
 
 
 def digest_of(files: Iterable[tuple[str, Path]]) -> str:

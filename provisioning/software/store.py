@@ -1,6 +1,6 @@
 """The operator's store of software: knows what is wanted and brings it to hosts. Deployments ask it; it starts nothing.
 
-Hosts never reach for the network: what they lack is streamed to them over SSH.
+Hosts never reach for the internet: what they lack is brought to them, over SSH or by a way of their own (`way`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from provisioning.host import Host
 from provisioning.software.delivery import Content, deliver, lacking, pack, temporary_archive
 from provisioning.software.maven import Bundle, Notice, bundle_named, bundles, resolve
 from provisioning.software.tarball import Tarball, read_tarball, unpack
+from provisioning.software.way import DIRECT, Way
 
 
 def _silent(line: str) -> None:
@@ -33,11 +34,13 @@ class Store:
         *,
         tarballs: Mapping[str, Path] | None = None,
         notice: Notice = _silent,
+        way: Way = DIRECT,
         known: Mapping[str, Bundle] | None = None,
     ) -> None:
         """Reads and checks the tarballs. Raises InvalidInput for an unknown name or a file that is no such tarball."""
         self._cache_dir = cache_dir
         self._notice = notice
+        self.way = way
         self._known = bundles() if known is None else known
         self._tarballs: dict[str, Tarball] = {}
         for name, path in (tarballs or {}).items():
@@ -89,7 +92,7 @@ class Store:
                     f"{name} {source.version}: sending {archive.stat().st_size // 10**6} MB "
                     f"to {', '.join(host.name for host in without)}"
                 )
-                deliver(without, content, archive)
+                deliver(without, content, archive, way=self.way)
         return content.relative_dir
 
     def _source(self, name: str) -> Bundle | Tarball:
