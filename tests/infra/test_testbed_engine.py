@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,13 @@ from provisioning.aws.failures import StackFailed
 from provisioning.aws.rehearsal.cloud.local_cloud import Faults
 from provisioning.aws.rehearsal.cloud.things import client, instances
 from provisioning.aws.stack import ChangeInterrupted, Stack
+from provisioning.aws.sweep import Sweep
 from provisioning.aws.testbed import AwsTestbed, ready_command
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.host import ScriptedHost
 from provisioning.inventory import Inventory
-from tests.infra.project import NewProject, Project
+from tests.infra.project import NewProject, Project, moment
+from tests.infra.test_gate import policy
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra]
 WAIT_S = 300.0
@@ -142,6 +145,42 @@ def test_a_clusters_network_goes_after_the_cluster(lab: Lab) -> None:
     assert held.value.kind == "in use"
     lab.testbed.down()
     assert lab.stack.resource_count() == 0
+
+
+def test_the_operators_policy_is_enough_and_none_of_it_too_much(lab: Lab) -> None:
+    """Held to it as by IAM, the testbed comes up, is extended and goes; without one statement AWS's refusal names the action."""
+    cloud = lab.project.cloud
+    cloud.hold_operator_to(policy(without="MakeTaggedRules"))
+    with pytest.raises(StackFailed, match=r"ec2:AuthorizeSecurityGroup(In|E)gress") as refused:
+        lab.testbed.up()
+    assert refused.value.kind == "permission"
+    cloud.hold_operator_to(policy())
+    lab.testbed.up()
+    lab.project.set("expires", moment(datetime.now(UTC) + timedelta(hours=9)))
+    lab.testbed.up()
+    lab.testbed.replace(["broker-2"])
+    assert Sweep([cloud.region]).find().refused == ()
+    cloud.hold_operator_to(policy(without="ChangeAndEndOnlyOurOwn"))
+    with pytest.raises(StackFailed, match=r"not authorized to perform: (ec2|elasticmapreduce):"):
+        lab.testbed.down()
+    cloud.hold_operator_to(policy())
+    lab.testbed.down()
+    assert instances(cloud) == {}
+
+
+def test_credentials_that_end_half_way_cost_nothing_but_a_sign_in(lab: Lab) -> None:
+    """Standing up or taking away: said, the state is whole, and the same command goes on with new ones."""
+    cloud, again = lab.project.cloud, Faults()
+    lab.testbed.up()
+    for change in (lambda: lab.testbed.replace(["broker-2"]), lab.testbed.down):
+        cloud.inject(Faults(credentials_expired=True))
+        with pytest.raises(SameboxError, match=r"[Ee]xpired") as ended:
+            change()
+        assert "aws sso login" in ended.value.next_step
+        cloud.inject(again)
+        assert all(instance in lab.project.state() for instance in instances(cloud))
+        change()
+    assert instances(cloud) == {}
 
 
 def test_the_named_hosts_are_replaced_and_no_others(lab: Lab) -> None:

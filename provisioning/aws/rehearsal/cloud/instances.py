@@ -31,7 +31,9 @@ def _create_instance(aws: Aws, inputs: Properties) -> Created:
     made = aws.ec2.run_instances(**_launch(aws, inputs, root_device))["Instances"][0]
     # read anew, as the real provider does once the instance runs: only then it has all its addresses
     instance = aws.ec2.describe_instances(InstanceIds=[made["InstanceId"]])["Reservations"][0]["Instances"][0]
-    _retag_disk(aws, instance["InstanceId"], inputs)
+    if (inputs.get("rootBlockDevice") or {}).get("tags"):
+        # those the real provider gives once the disk is there; volumeTags are in the call that makes it
+        _retag_disk(aws, instance["InstanceId"], inputs)
     return Created(
         instance["InstanceId"],
         {
@@ -53,7 +55,10 @@ def _launch(aws: Aws, inputs: Properties, root_device: str) -> dict[str, Any]:
         "InstanceType": inputs["instanceType"],
         "MinCount": 1,
         "MaxCount": 1,
-        "TagSpecifications": on_creation("instance", aws.tags(inputs)),
+        "TagSpecifications": [
+            *on_creation("instance", aws.tags(inputs)),
+            *on_creation("volume", inputs.get("volumeTags") or {}),
+        ],
         "Placement": {},
     }
     network = {"SubnetId": inputs.get("subnetId"), "Groups": inputs.get("vpcSecurityGroupIds")}
