@@ -12,6 +12,7 @@ import pytest
 from provisioning.aws.clusters import StackClusters
 from provisioning.aws.pulumi_command import ScriptedPulumi
 from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
+from provisioning.aws.rehearsal.cloud.things import client
 from provisioning.aws.session import session
 from provisioning.aws.stack import Stack
 from provisioning.aws.storage import Bucket
@@ -19,7 +20,6 @@ from provisioning.aws.sweep import Sweep
 from provisioning.errors import MissingRequirement, SameboxError
 from tests.aws.test_campaign_aws import CONFIG
 from tests.aws.test_clusters import STACK
-from tests.infra.things import client
 
 pytestmark = pytest.mark.integration
 # more than boto3 asks by itself, however it is configured

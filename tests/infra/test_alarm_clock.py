@@ -14,9 +14,9 @@ import pytest
 
 from provisioning.aws.cluster_timer import ClusterTimer, arm
 from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
+from provisioning.aws.rehearsal.cloud.things import client, instances
 from provisioning.aws.time_to_live import utc_text
 from tests.aws.world import IMAGE
-from tests.infra.things import client, instances
 
 pytestmark = pytest.mark.integration
 WAIT_S = 120.0

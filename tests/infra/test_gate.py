@@ -12,9 +12,9 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
+from provisioning.aws.rehearsal.cloud.things import client
 from provisioning.aws.rehearsal.iam.arns import REGION
 from tests.infra.permissions.needs import POLICY_FILE, REGION_PLACEHOLDER
-from provisioning.aws.rehearsal.cloud.things import client
 
 pytestmark = pytest.mark.integration
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKwDc4oU0tXQ4zjJ3mZmD4pT8J8pNTBqS7Bnq2i8YJrY"

@@ -12,9 +12,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
+from provisioning.aws.rehearsal.cloud.things import client, instances
 from tests.infra.project import NewProject, Project, moment
 from tests.infra.recorded_program import preset, record
-from provisioning.aws.rehearsal.cloud.things import client, instances
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

@@ -11,9 +11,9 @@ from provisioning.aws.rehearsal.cloud.kinds import Aws
 from provisioning.aws.rehearsal.cloud.local_cloud import local_cloud
 from provisioning.aws.rehearsal.cloud.lookups import LOOKUPS
 from provisioning.aws.rehearsal.cloud.schema import lookup_failures
+from provisioning.aws.rehearsal.cloud.things import client
 from tests.infra.project import NewProject
 from tests.infra.recorded_program import Recording, preset, record
-from provisioning.aws.rehearsal.cloud.things import client
 
 OFFERINGS = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
 EVERYWHERE = ["us-west-2b", "us-west-2c", "us-west-2a"]
