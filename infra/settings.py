@@ -95,6 +95,7 @@ class Settings:
     generations: Mapping[str, Annotated[int, Field(ge=1)]] = field(default_factory=dict)
     reserve_capacity: bool = False
     preset: str = ""  # read by the commands that compare the two files
+    probes: str = ""  # read by the commands that vet
 
     @property
     def groups(self) -> Mapping[Role, HostGroup]:

@@ -25,11 +25,11 @@ from bench.cli.options import (
     inventory_option,
     local_testbed,
     plain_option,
+    read_thresholds,
     shown,
     software_option,
     stack_option,
     target_of,
-    thresholds_of,
 )
 from bench.cli.teardown import undisturbed
 from bench.cli.testbed import print_vetting, vet_testbed
@@ -293,7 +293,7 @@ def _vetted(target: Target, inventory: Inventory, kept: Vetted | None, reporter:
     """The kept vetting if it is of these very hosts, else a new one. Raises SameboxError if a host is rejected."""
     reporter.step(VETTING_STEP.title)
     if kept is None or not kept.covers(inventory):
-        vetting = vet_testbed(target, inventory, thresholds_of(), reporter.detail, max_replacements=0)
+        vetting = vet_testbed(target, inventory, read_thresholds(), reporter.detail, max_replacements=0)
         if vetting.rejected:
             print_vetting(vetting, target)
         kept = vetted(vetting)

@@ -14,7 +14,15 @@ from rich.table import Table
 from bench.campaign import load_campaign
 from bench.checkout import CHECKOUT
 from bench.choice import WHOLE, Choice
-from bench.cli.options import choice_options, console, json_option, shown, stack_kind, thresholds_of, thresholds_option
+from bench.cli.options import (
+    choice_options,
+    console,
+    json_option,
+    read_thresholds,
+    shown,
+    stack_kind,
+    thresholds_option,
+)
 from bench.prepared import Prepared, prepare
 from bench.producer_rates import Beyond, beyond_a_process, warning_lines
 from bench.progress import Step, clock_text
@@ -120,7 +128,7 @@ def cost_of(prepared: Prepared, stack: str) -> costs.CampaignCost:
         shape,
         load_prices(PRICES_FILE),
         campaign_s=seconds,
-        vetting_s=vetting_s(shape, thresholds_of()),
+        vetting_s=vetting_s(shape, read_thresholds()),
         record_bytes=record_bytes,
     )
 

@@ -17,9 +17,11 @@ from bench.choice import Choice
 from bench.cli.by_itself import ByItself
 from bench.systems import SYSTEMS
 from provisioning.aws.rehearsal.mark import KIND, rehearsing
+from provisioning.aws.shape import load_shape
 from provisioning.aws.stack import Follow, Stack, project_directory
 from provisioning.aws.testbed import AwsTestbed
 from provisioning.aws.update_record import UpdateRecord
+from provisioning.aws.vetting_time import thresholds_of
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.inventory import Inventory, load_inventory
 from provisioning.local.testbed import LocalTestbed
@@ -45,7 +47,7 @@ def stack_kind() -> str:
     return KIND if rehearsing() else "aws"
 
 
-def thresholds_of(file: Path | None = None) -> Thresholds:
+def read_thresholds(file: Path | None = None) -> Thresholds:
     """What vetting decides by: the kit's or the operator's, in a rehearsal as for one machine."""
     thresholds = load_thresholds(file) if file else load_thresholds()
     return rehearsed(thresholds) if rehearsing() else thresholds
@@ -69,7 +71,7 @@ def thresholds_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @functools.wraps(command)
     def with_thresholds(*arguments: Any, thresholds_file: Path | None, **options: Any) -> Any:
-        return command(*arguments, thresholds=thresholds_of(thresholds_file), **options)
+        return command(*arguments, thresholds=read_thresholds(thresholds_file), **options)
 
     return with_thresholds
 
@@ -234,6 +236,12 @@ class Target:
                 next_step="Take the rejected host out of the inventory, or mend it, and vet again without --replace.",
             )
         return local_testbed()
+
+    def thresholds(self, given: Thresholds) -> Thresholds:
+        """Those by which its hosts are vetted: a stack may choose its probes. Raises InvalidInput if there are none such."""
+        if self.stack_name is None:
+            return given
+        return thresholds_of(load_shape(stack_of(self.stack_name).config_file), given)
 
     def inventory(self) -> Inventory:
         """Its hosts. Raises SameboxError if it isn't up."""

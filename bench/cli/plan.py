@@ -18,7 +18,7 @@ from bench.cli.campaign import VETTING_STEP
 from bench.cli.money import cost_of, dollars, vetting_step
 from bench.cli.omb import Chosen, campaign_or_omb
 from bench.cli.on_emr import EMR_STEP
-from bench.cli.options import choice_options, json_option, stack_kind, table_console, thresholds_of
+from bench.cli.options import choice_options, json_option, read_thresholds, stack_kind, table_console
 from bench.cross_check import LeftOut, left_out
 from bench.prepared import Prepared, prepare
 from bench.probe_times import planned_probes
@@ -58,7 +58,7 @@ def _document(prepared: Prepared, stack: str | None) -> dict[str, Any]:
     campaign = prepared.campaign
     first, last = VETTING_STEP, report_step(len(prepared.trials))
     if stack:
-        first, last = vetting_step(stack, thresholds_of()), EMR_STEP
+        first, last = vetting_step(stack, read_thresholds()), EMR_STEP
     steps = [first, *steps_to_run(prepared, ()), last]
     return {
         "campaign": campaign.name,

@@ -115,6 +115,8 @@ def vet_testbed(
     Hosts of a stack are prepared first, and so are their successors: they come as AWS makes them.
     """
 
+    thresholds = target.thresholds(thresholds)
+
     def show(done: int, of: int, text: str) -> None:
         progress(f"{text} ({done}/{of})")
 

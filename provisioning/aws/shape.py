@@ -47,7 +47,10 @@ NO_HOSTS = {"count": 0, "instanceType": "none", "rootVolumeGib": 1, "rootThrough
 
 @dataclass(frozen=True)
 class Shape:
-    """A stack's region, its hosts by role, the EMR cluster of its report, whether capacity for brokers and clients is reserved."""
+    """A stack's region, its hosts by role, the EMR cluster of its report, whether capacity for brokers and clients is reserved.
+
+    `probes` names the profile by which all of them are vetted; empty, each type has its own.
+    """
 
     region: str
     brokers: Hosts
@@ -56,6 +59,7 @@ class Shape:
     report_instance_type: Annotated[str, Field(alias="reportInstanceType")]
     report_instances: Annotated[int, Field(alias="reportInstances", ge=1)]
     reserve_capacity: Annotated[bool, Field(alias="reserveCapacity")] = False
+    probes: str = ""
 
     def by_role(self) -> dict[Role, Hosts]:
         """The roles that have hosts."""
@@ -162,7 +166,7 @@ def load_shape(path: Path) -> Shape:
     config = read_stack_config(path)
     picked: dict[str, Any] = {
         key: config[key]
-        for key in ("region", "reportInstanceType", "reportInstances", "reserveCapacity")
+        for key in ("region", "reportInstanceType", "reportInstances", "reserveCapacity", "probes")
         if key in config
     }
     for key in ROLE_KEYS:

@@ -62,8 +62,14 @@ def load_disks(path: Path = DISKS_FILE) -> Mapping[str, Disks]:
     return parse_document(_DisksFile, path, schema=DISKS_SCHEMA).disks
 
 
+def thresholds_of(shape: Shape, thresholds: Thresholds) -> Thresholds:
+    """Those by which a stack's hosts are vetted. Raises InvalidInput for probes that nobody has described."""
+    return thresholds.probing_by(shape.probes, where="key samebox:probes of the stack's config")
+
+
 def vetting_s(shape: Shape, thresholds: Thresholds) -> float:
-    """The seconds that preparing and vetting take if no host is replaced."""
+    """The seconds that preparing and vetting take if no host is replaced. Raises InvalidInput for probes that nobody has described."""
+    thresholds = thresholds_of(shape, thresholds)
     roles = shape.by_role()
     profiles = {role: thresholds.profile_of(hosts.instance_type) for role, hosts in roles.items()}
     round_s = max(_round_s(role, hosts, profiles[role]) for role, hosts in roles.items())

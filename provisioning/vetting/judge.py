@@ -45,7 +45,14 @@ def judge(probes: Probes, thresholds: Thresholds) -> Judgement:
             Verdict.of(finding, host.name, series.device, shared) for host in series.hosts for finding in findings
         ]
     verdicts += [verdict for pair in probes.pairs for verdict in _network(pair, probes.pairs, thresholds)]
-    return Judgement(tuple(verdicts), (_caveat(probes),) if one_machine else tuple(_without_preset(probes, thresholds)))
+    caveats = (_caveat(probes),) if one_machine else tuple(_without_preset(probes, thresholds))
+    return Judgement(tuple(verdicts), (*caveats, *_of_profiles(probes, thresholds)))
+
+
+def _of_profiles(probes: Probes, thresholds: Thresholds) -> Iterator[str]:
+    """What the probes were too small to tell, by the profiles that were used."""
+    used = (thresholds.profile_of(series.hosts[0].instance_type).caveat for series in probes.series)
+    yield from dict.fromkeys(filter(None, used))
 
 
 def _without_preset(probes: Probes, thresholds: Thresholds) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -116,7 +116,7 @@ class ProbeRule:
 
 @dataclass(frozen=True)
 class Profile:
-    """How much is probed. `slowest_bytes_per_s` only sets deadlines."""
+    """How much is probed. `slowest_bytes_per_s` only sets deadlines; a `caveat` says what such probes don't tell."""
 
     repeats: int
     spread_s: float
@@ -128,6 +128,7 @@ class Profile:
     network_s: float
     network_round_trips: int
     slowest_bytes_per_s: int
+    caveat: str = ""
 
     def __post_init__(self) -> None:
         if self.repeats < LEAST_REPEATS:
@@ -174,6 +175,20 @@ class Thresholds:
     def profile_of(self, instance_type: str) -> Profile:
         """The profile for an instance type; unlisted types use the default's."""
         return self.profiles[self.instances.get(instance_type, self.instances["default"]).profile]
+
+    def probing_by(self, profile: str, *, where: str) -> Thresholds:
+        """The same, with one profile for every instance type; an empty name leaves each type its own.
+
+        Raises InvalidInput, which begins with `where` (file and key), for a profile that isn't there.
+        """
+        if not profile:
+            return self
+        if profile not in self.profiles:
+            raise InvalidInput(
+                f"{where} = {profile!r}: no such profile of probes. Valid: {', '.join(sorted(self.profiles))}.",
+                next_step="Set one of them, or leave it out: each instance type then has its own.",
+            )
+        return replace(self, instances={name: replace(each, profile=profile) for name, each in self.instances.items()})
 
     def preset_of(self, instance_type: str) -> float | None:
         """What one disk of the type should write in bytes/s; None = nobody knows."""

@@ -81,7 +81,7 @@ def test_nodes_are_types_of_the_pinned_release() -> None:
         assert 0.7 < node.yarn_memory_mib / (offered[name]["MemoryGB"] * 1024) < 1, name
 
 
-@pytest.mark.parametrize("stack", ("smoke", "sn2020", "sn2022"))
+@pytest.mark.parametrize("stack", ("tiny", "smoke", "sn2020", "sn2022"))
 def test_every_preset_has_room(stack: str) -> None:
     """Its type is one that settings take, and YARN's double starts driver and executors on it."""
     shape = load_shape(stack_file(CHECKOUT, stack))

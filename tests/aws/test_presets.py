@@ -15,7 +15,7 @@ from provisioning.aws.presets import differences
 from provisioning.aws.shape import load_shape, own_file, preset_files, read_stack_config, stack_file, stacks
 from provisioning.errors import InvalidInput
 
-PRESETS = ("smoke", "sn2020", "sn2022")
+PRESETS = ("smoke", "sn2020", "sn2022", "tiny")
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_preset_names_itself_and_leaves_out_the_operator() -> None:
     """A copy knows what it was made from; nobody's name, network, times or keys are committed."""
     for file in preset_files(CHECKOUT):
         config = read_stack_config(file)
-        assert config["preset"] == file.stem
+        assert config["preset"] == config["campaign"] == file.stem
         assert not {"owner", "operatorCidr", "identityFile", "created", "expires", "hostKeySeed", "generations"} & set(
             config
         )

@@ -136,6 +136,19 @@ def test_a_preset_is_not_yet_a_stack() -> None:
         assert found.next_step.startswith("cp infra/presets/smoke.yaml Pulumi.smoke.yaml\nsamebox:owner is missing")
 
 
+def test_short_probes_are_told_with_what_they_leave_open(make: Make) -> None:
+    """Each type's own are told by their size; probes that nobody has described are missing."""
+    assert here.look_at_probes(make()).found == "64 GiB 3 times on each disk of i3en.large"
+    short = here.look_at_probes(make(probes="short"))
+    assert (
+        short.met is True
+        and "1 GiB 3 times" in short.found
+        and "nothing of the rate at which they go on" in short.found
+    )
+    unknown = here.look_at_probes(make(probes="shortest"))
+    assert unknown.met is False and "'shortest': no such profile of probes. Valid: medium" in unknown.found
+
+
 def test_a_config_that_nobody_can_judge_is_not_known(make: Make, tmp_path: Path) -> None:
     """The program isn't there: said, not raised."""
     stack = make()

@@ -9,7 +9,7 @@ import yaml
 from click.testing import CliRunner
 
 from bench.cli.main import samebox
-from bench.cli.options import stack_kind, thresholds_of
+from bench.cli.options import read_thresholds, stack_kind
 from bench.cli.rehearse import rehearse
 from provisioning.aws.rehearsal.mark import NOTICE, VARIABLE
 from provisioning.aws.rehearsal.project import write_stack
@@ -25,10 +25,10 @@ PRESET = CHECKOUT / "infra/presets/smoke.yaml"
 def test_a_stack_is_one_of_aws_unless_it_is_rehearsed(monkeypatch: pytest.MonkeyPatch) -> None:
     """By one word in the environment: kind of testbed, thresholds, and a line before every command's own."""
     monkeypatch.delenv(VARIABLE, raising=False)
-    assert (stack_kind(), thresholds_of()) == ("aws", load_thresholds())
+    assert (stack_kind(), read_thresholds()) == ("aws", load_thresholds())
     assert NOTICE not in CliRunner().invoke(samebox, ["cost", "--stack", "smoke"]).stderr
     monkeypatch.setenv(VARIABLE, "here")
-    assert (stack_kind(), thresholds_of().profile_of("i3en.large")) == ("rehearsal", PROBES)
+    assert (stack_kind(), read_thresholds().profile_of("i3en.large")) == ("rehearsal", PROBES)
     ran = CliRunner().invoke(samebox, ["cost", "--stack", "smoke"])
     assert (ran.exit_code, NOTICE in ran.stderr, NOTICE in ran.stdout) == (0, True, False)
 

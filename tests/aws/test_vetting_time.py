@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench.checkout import CHECKOUT
 from bench.cli.money import vetting_step
+from bench.cli.options import Target
 from infra.instance_types import INSTANCE_TYPES
 from provisioning.aws.shape import Hosts, Shape, load_shape, stack_file
 from provisioning.aws.vetting_time import BLOCK_S, FLUSH_S, PREPARE_S, SLOWEST_KEPT, dd_s, load_disks, vetting_s
+from provisioning.errors import InvalidInput
 from provisioning.vetting import load_thresholds
 
 GIB = 2**30
@@ -79,7 +83,7 @@ def test_every_type_with_disks_of_its_own_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stack", "least_min", "most_min"), [("smoke", 34, 50), ("sn2020", 36, 55), ("sn2022", 15, 30)]
+    ("stack", "least_min", "most_min"), [("tiny", 3, 6), ("smoke", 34, 50), ("sn2020", 36, 55), ("sn2022", 15, 30)]
 )
 def test_the_presets_take_what_their_disks_take(stack: str, least_min: float, most_min: float) -> None:
     """A small instance has slow disks, a large one two fast ones; smaller probes take less."""
@@ -88,6 +92,30 @@ def test_the_presets_take_what_their_disks_take(stack: str, least_min: float, mo
     assert least_min * 60 < seconds < most_min * 60
     small = dict.fromkeys(THRESHOLDS.profiles, THRESHOLDS.profiles["small"])
     assert vetting_s(made, replace(THRESHOLDS, profiles=small)) < PREPARE_S + 60
+
+
+def test_a_stack_may_choose_its_probes() -> None:
+    """One profile for every type: 1 GiB instead of 64. One that nobody has described is refused, with those there are."""
+    short = THRESHOLDS.profiles["short"]
+    dd = GIB / 165_675_008 + GIB / 330_301_440 + 2 * 1024 * BLOCK_S
+    round_s = short.idle_s + dd / SLOWEST_KEPT + short.fsync_count * FLUSH_S
+    assert vetting_s(replace(shape(), probes="short"), THRESHOLDS) == pytest.approx(PREPARE_S + 3 * round_s + 2 * 2)
+    with pytest.raises(
+        InvalidInput, match=r"samebox:probes of the stack's config = 'tiny': .* Valid: medium, report-2020, "
+    ):
+        vetting_s(replace(shape(), probes="tiny"), THRESHOLDS)
+
+
+def test_what_vets_a_stacks_hosts_are_the_probes_of_its_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The stack's own file decides, for every type; any other testbed, and a stack that chooses none, has each type's own."""
+    shutil.copy(CHECKOUT / "Pulumi.yaml", tmp_path)
+    for name in ("tiny", "smoke"):
+        shutil.copy(CHECKOUT / f"infra/presets/{name}.yaml", tmp_path / f"Pulumi.{name}.yaml")
+    monkeypatch.chdir(tmp_path)
+    chosen = Target(stack_name="tiny").thresholds(THRESHOLDS)
+    assert {chosen.profile_of(kind) for kind in ("i3en.large", "m5.large")} == {THRESHOLDS.profiles["short"]}
+    assert chosen.preset_of("i3en.2xlarge") == THRESHOLDS.preset_of("i3en.2xlarge")
+    assert Target(stack_name="smoke").thresholds(THRESHOLDS) == THRESHOLDS == Target().thresholds(THRESHOLDS)
 
 
 def test_the_step_of_a_campaign_takes_so_long(monkeypatch: pytest.MonkeyPatch) -> None:

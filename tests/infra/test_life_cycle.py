@@ -204,7 +204,7 @@ def test_secrets_are_not_in_the_state(new_project: NewProject) -> None:
         assert secret not in printed
 
 
-@pytest.mark.parametrize(("preset", "hosts"), [("sn2022", 10), ("sn2020", 10), ("smoke", 5)])
+@pytest.mark.parametrize(("preset", "hosts"), [("sn2022", 10), ("sn2020", 10), ("smoke", 5), ("tiny", 4)])
 def test_every_preset_has_a_plan(new_project: NewProject, preset: str, hosts: int) -> None:
     """The committed configuration, completed as documented, previews whole: so many instances and nothing wrong."""
     project = new_project(preset)

@@ -36,7 +36,7 @@ def group(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value is not None}
 
 
-@pytest.mark.parametrize("stack", ["sn2022", "sn2020", "smoke"])
+@pytest.mark.parametrize("stack", ["sn2022", "sn2020", "smoke", "tiny"])
 def test_presets_lack_only_what_the_operator_adds(stack: str, tmp_path: Path) -> None:
     """A missing key is named with the command that sets it; all of them at once."""
     operators = ("owner", "operatorCidr", "identityFile", "created", "expires", "hostKeySeed")

@@ -103,6 +103,16 @@ def test_no_preset_is_said_and_not_judged() -> None:
     assert "a fleet that is slow as a whole" in caveat
 
 
+def test_what_short_probes_do_not_tell_is_a_caveat() -> None:
+    """Said of the vetting whatever the hosts; probes of each type's own size have nothing to add."""
+    hosts = [record(f"broker-{at}") for at in (1, 2, 3)]
+    measured = Probes(tuple(hosts), {h.name: f"boot-{h.name}" for h in hosts}, tuple(disk(h) for h in hosts), ())
+    thresholds = load_thresholds()
+    (caveat,) = judge(measured, thresholds.probing_by("short", where="a key")).caveats
+    assert "1 GiB" in caveat and "nothing of the rate at which they go on" in caveat and "a p99.9" in caveat
+    assert judge(measured, thresholds).caveats == ()
+
+
 def fleet(*writes: float) -> Probes:
     """One broker per figure; all else equal."""
     return probes(*(disk(record(f"broker-{n}"), write=(write * MB,) * 3) for n, write in enumerate(writes, 1)))

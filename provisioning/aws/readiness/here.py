@@ -13,10 +13,12 @@ from provisioning.aws.pulumi_command import find_pulumi, pulumi_version
 from provisioning.aws.readiness.planned import LookHere, Planned
 from provisioning.aws.shape import PRESETS, read_stack_config, stack_name
 from provisioning.aws.time_to_live import utc_text
+from provisioning.aws.vetting_time import thresholds_of
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.finding import Finding
+from provisioning.vetting import load_thresholds
 
-CONFIG, ROOM, PULUMI = "config of the stack", "room for the report", "Pulumi"
+CONFIG, ROOM, PROBES, PULUMI = "config of the stack", "room for the report", "probes of the vetting", "Pulumi"
 CHECK = "infra.config_check"
 CHECK_TIMEOUT_S = 60
 LIFE = timedelta(hours=8)
@@ -86,6 +88,18 @@ def look_at_room(planned: Planned) -> Finding:
     return Finding(ROOM, True, f"{cluster}: {sizes}")
 
 
+def look_at_probes(planned: Planned) -> Finding:
+    """Which probes judge the disks; of short ones, what they don't tell."""
+    try:
+        thresholds = thresholds_of(planned.shape, load_thresholds())
+    except InvalidInput as error:
+        return Finding(PROBES, False, str(error), error.next_step)
+    kind = planned.shape.brokers.instance_type
+    profile = thresholds.profile_of(kind)
+    size = f"{profile.throughput_bytes / 2**30:g} GiB {profile.repeats} times on each disk of {kind}"
+    return Finding(PROBES, True, f"{size}: {profile.caveat}" if profile.caveat else size)
+
+
 def look_at_pulumi(planned: Planned) -> Finding:
     """Whether the installed Pulumi is one that Pulumi.yaml requires."""
     del planned
@@ -99,5 +113,6 @@ def look_at_pulumi(planned: Planned) -> Finding:
 LOOKS = (
     LookHere(CONFIG, look_at_config),
     LookHere(ROOM, look_at_room),
+    LookHere(PROBES, look_at_probes),
     LookHere(PULUMI, look_at_pulumi),
 )
