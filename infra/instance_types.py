@@ -131,9 +131,9 @@ INSTANCE_TYPES = {
     )
 }
 
-# Families whose machines, from 4 vCPUs on, the report's cluster can be of: EMR has them, and it is known how much of their memory
-# driver and executors may have (provisioning/aws/emr_nodes.toml).
-REPORT_FAMILIES = ("c5n", "i3en", "m5")
+# Families whose machines, from 4 vCPUs on, the report's cluster can be of: EMR has them, it is known how much of their memory driver
+# and executors may have (provisioning/aws/emr_nodes.toml), and what EMR charges for them (provisioning/aws/prices.toml).
+REPORT_FAMILIES = ("m5",)
 REPORT_LEAST_VCPUS = 4
 REPORT_TYPES = tuple(
     known.name

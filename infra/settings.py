@@ -88,9 +88,7 @@ class Settings:
     brokers: BrokerGroup
     clients: ClientGroup
     metadata: HostGroup
-    report_instance_type: Annotated[
-        str, AfterValidator(values.instance_type), AfterValidator(values.with_room_for_the_report)
-    ]
+    report_instance_type: Annotated[str, AfterValidator(values.instance_type), AfterValidator(values.for_the_report)]
     report_instances: Annotated[int, Field(ge=1, le=64)]
     generations: Mapping[str, Annotated[int, Field(ge=1)]] = field(default_factory=dict)
     reserve_capacity: bool = False

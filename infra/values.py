@@ -44,11 +44,12 @@ def with_instance_disks(name: str) -> str:
     return name
 
 
-def with_room_for_the_report(name: str) -> str:
-    """A known type of which EMR makes clusters, and on which a driver and an executor of the report have room."""
+def for_the_report(name: str) -> str:
+    """A known type of which EMR makes clusters, for a price that is known, and on which driver and executors have room."""
     if name not in REPORT_TYPES:
         raise ValueError(
-            f"a cluster of it has no known room for the report's driver and executors. Valid ones: {', '.join(REPORT_TYPES)}"
+            "what EMR charges for a cluster of it, or how much room that has for driver and executors, isn't known here."
+            f" Valid ones: {', '.join(REPORT_TYPES)}"
         )
     return name
 

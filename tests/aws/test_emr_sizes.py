@@ -15,6 +15,7 @@ from provisioning.aws import emr_sizes
 from provisioning.aws.emr import Emr
 from provisioning.aws.emr_sizes import Node, SparkSizes, load_nodes, sizes_on, spark_sizes
 from provisioning.aws.emr_target import RELEASE
+from provisioning.aws.prices import load_prices
 from provisioning.aws.rehearsal.cloud.yarn import NoRoom, require_room
 from provisioning.aws.shape import load_shape, stack_file
 from provisioning.errors import InvalidInput
@@ -35,7 +36,7 @@ def placed(sizes: SparkSizes, node: Node, workers: int) -> int:
     return beside_driver + (workers - 1) * on(node.yarn_memory_mib, node.vcpus)
 
 
-@pytest.mark.parametrize("instance_type", REPORT_TYPES)
+@pytest.mark.parametrize("instance_type", load_nodes())
 def test_every_type_that_settings_take_has_room(instance_type: str) -> None:
     """In a cluster of any size all containers are placed, memory is never more than YARN has, and YARN's double starts them."""
     node = load_nodes()[instance_type]
@@ -48,7 +49,7 @@ def test_every_type_that_settings_take_has_room(instance_type: str) -> None:
         require_room(sizes.settings, [node.yarn_memory_mib] * workers)
 
 
-@pytest.mark.parametrize("instance_type", REPORT_TYPES)
+@pytest.mark.parametrize("instance_type", load_nodes())
 def test_every_task_has_what_the_job_was_seen_to_need(instance_type: str) -> None:
     """docs/scale.md: 512 MiB of heap and a Python worker for each, a JVM's own beside it; and never less than Spark's own overhead."""
     for workers in (1, 2, 3, 9, 63):
@@ -63,11 +64,20 @@ def test_every_task_has_what_the_job_was_seen_to_need(instance_type: str) -> Non
             assert container.heap_mib % 32 == container.beside_heap_mib % 32 == 0
 
 
-def test_what_is_known_of_nodes_is_what_settings_take() -> None:
-    """The rooms can't import each other: the same types, the same vCPUs."""
-    assert {name: node.vcpus for name, node in load_nodes().items()} == {
-        name: INSTANCE_TYPES[name].vcpus for name in REPORT_TYPES
-    }
+def test_what_settings_take_is_known_and_has_a_price() -> None:
+    """The rooms can't import each other: a type that is accepted has its node, with the same vCPUs, and is one that cost can price."""
+    nodes, prices = load_nodes(), load_prices()
+    assert nodes.keys() >= set(REPORT_TYPES)
+    assert all(node.vcpus == INSTANCE_TYPES[name].vcpus for name, node in nodes.items())
+    for region in prices.regions:
+        assert all(prices.price("emr_hour", name, region) > 0 for name in REPORT_TYPES)
+
+
+def test_every_type_of_a_host_has_a_price() -> None:
+    """In every region that has prices: what settings take, `samebox cost` doesn't refuse."""
+    prices = load_prices()
+    for region in prices.regions:
+        assert all(prices.price("instance_hour", name, region) > 0 for name in INSTANCE_TYPES)
 
 
 def test_nodes_are_types_of_the_pinned_release() -> None:

@@ -100,13 +100,14 @@ def test_the_times_that_a_message_proposes_would_do(tmp_path: Path) -> None:
         ({"generations": {"broker-1": 0}}, "samebox:generations.broker-1 = 0"),
         (
             {"reportInstanceType": "t3.medium"},
-            "no known room for the report's driver and executors. Valid ones: i3en.xlarge, ",
+            "how much room that has for driver and executors, isn't known here. Valid ones: m5.xlarge, ",
         ),
         (
             {"reportInstanceType": "m5.large"},
-            "samebox:reportInstanceType = 'm5.large': a cluster of it has no known room",
+            "samebox:reportInstanceType = 'm5.large': what EMR charges for a cluster of it, or",
         ),
-        ({"reportInstanceType": "i4i.4xlarge"}, "Valid ones: i3en.xlarge, "),
+        ({"reportInstanceType": "i4i.4xlarge"}, "Valid ones: m5.xlarge, "),
+        ({"reportInstanceType": "c5n.2xlarge"}, "'c5n.2xlarge': what EMR charges for a cluster of it, or"),
         ({"reportInstances": "0"}, "samebox:reportInstances = '0'"),
     ],
 )
