@@ -25,7 +25,8 @@ from infra.zone import choose_zone
 
 require_engine()
 settings = load_settings()
-provider = aws.Provider("aws", region=settings.region)
+only = [settings.aws_account] if settings.aws_account else None
+provider = aws.Provider("aws", region=settings.region, allowed_account_ids=only)
 here = pulumi.ResourceOptions(provider=provider)
 asked = pulumi.InvokeOptions(provider=provider)
 check_image(settings, asked)

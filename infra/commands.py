@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 EXAMPLES = {
     "ami": "ami-0123456789abcdef0",
     "availabilityZone": "us-west-2a",
+    "awsAccount": "123456789012",
     "brokers": "--path {key}.count 3",
     "campaign": "durability-1",
     "clients": "--path {key}.count 4",

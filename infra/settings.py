@@ -94,6 +94,7 @@ class Settings:
     reserve_capacity: bool = False
     preset: str = ""  # read by the commands that compare the two files
     probes: str = ""  # read by the commands that vet
+    aws_account: Annotated[str, AfterValidator(values.aws_account)] = ""
 
     @property
     def groups(self) -> Mapping[Role, HostGroup]:

@@ -54,6 +54,13 @@ def for_the_report(name: str) -> str:
     return name
 
 
+def aws_account(text: str) -> str:
+    """The number of an account, zeros in front included."""
+    if not re.fullmatch(r"\d{12}", text):
+        raise ValueError("an account's number has 12 digits, as `aws sts get-caller-identity` shows it")
+    return text
+
+
 def at_least_one(count: int) -> int:
     """A count that isn't zero or less."""
     if count < 1:

@@ -503,6 +503,18 @@ def test_every_permission_that_is_named_is_in_the_operators_policy() -> None:
     assert all(operator_policy(REGION).allowing(Ask(action)) for action in refusals.ACTIONS.values())
 
 
+def test_the_account_is_the_one_that_the_stack_is_for(make: Make) -> None:
+    """Credentials of another account aren't met, and the line says which they should be of; without the key any will do."""
+    right, wrong = make(awsAccount="123456789012"), make(awsAccount="210987654321")
+    assert look(account.look_at_identity, right).met is True
+    found = look(account.look_at_identity, wrong)
+    assert found.met is False and found.found.endswith("; samebox:awsAccount is 210987654321")
+    assert "credentials of account 210987654321" in found.next_step
+    assert "samebox:awsAccount 123456789012`" in found.next_step
+    unset = look(account.look_at_identity, make())
+    assert unset.met is True and unset.found.endswith("samebox:awsAccount isn't set: any account would do")
+
+
 def test_without_credentials_only_this_machine_is_asked(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Identity isn't met and says what to set; of all else on AWS nothing is known."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):

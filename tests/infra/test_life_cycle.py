@@ -221,6 +221,17 @@ def test_bad_config_fails_in_preview(new_project: NewProject, key: str, value: s
     _refused_in_preview(new_project(), key, value)
 
 
+def test_credentials_of_another_account_are_refused(new_project: NewProject) -> None:
+    """In preview, and in everything else that the provider is asked for; those of the stack's own account pass."""
+    project = new_project()
+    account = client(project.cloud, "sts").get_caller_identity()["Account"]
+    project.set("awsAccount", "999999999999")
+    refused = project.pulumi("preview", exit_status=None)
+    assert refused.exit_status != 0 and f"AWS account ID not allowed: {account}" in refused.output
+    project.set("awsAccount", account)
+    project.pulumi("preview")
+
+
 def test_an_image_of_another_region_fails_in_preview(new_project: NewProject) -> None:
     """Image ids look alike everywhere: the region is asked."""
     project = new_project()

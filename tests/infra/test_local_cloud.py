@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, EndpointConnectionError
+from pulumi.runtime.proto import provider_pb2
 
 from provisioning.aws.failures import explain
 from provisioning.aws.rehearsal.cloud.kinds import Aws
 from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.aws.rehearsal.cloud.lookups import LOOKUPS
+from provisioning.aws.rehearsal.cloud.provider import AwsDouble
 from provisioning.aws.rehearsal.cloud.schema import lookup_failures
+from provisioning.aws.rehearsal.cloud.values import closed
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -140,6 +145,20 @@ def test_the_provider_looks_up_what_the_cloud_shows(cloud: Cloud, ec2: EC2Client
     assert look_up("getInstances", instanceTags={"campaign": "another"}, **running)["ids"] == []
     ec2.terminate_instances(InstanceIds=[instance])
     assert look_up("getInstances", instanceTags={"campaign": "looked-up"}, **running)["ids"] == []
+
+
+def test_the_provider_refuses_an_account_that_is_not_allowed(ec2: EC2Client) -> None:
+    """In Configure, before anything is asked; with no account named, all are."""
+    del ec2  # for its environment
+    account = str(boto3.client("sts").get_caller_identity()["Account"])
+    for allowed, refusals in ((None, 0), ([account], 0), (["999999999999", account], 0), (["999999999999"], 1)):
+        context, given = Mock(), {"region": "us-west-2", "allowedAccountIds": json.dumps(allowed) if allowed else None}
+        context.abort.side_effect = PermissionError
+        with suppress(PermissionError):
+            AwsDouble().Configure(provider_pb2.ConfigureRequest(args=closed(given)), context)
+        assert [each.args[1] for each in context.abort.mock_calls] == [
+            f"AWS account ID not allowed: {account}"
+        ] * refusals
 
 
 def look_up(name: str, **arguments: Any) -> dict[str, Any]:

@@ -210,6 +210,14 @@ def test_everything_goes_to_the_stacks_region(smoke: Recording) -> None:
     assert provider.inputs["region"] == "us-west-2"
 
 
+def test_a_stack_may_be_for_one_account_only(smoke: Recording, tmp_path: Path) -> None:
+    """The provider itself refuses every other; without the key it refuses none."""
+    (provider,) = smoke.of_type("pulumi:providers:aws").values()
+    assert "allowedAccountIds" not in provider.inputs
+    (only,) = record(preset("smoke", tmp_path, awsAccount="012345678901")).of_type("pulumi:providers:aws").values()
+    assert json.loads(only.inputs["allowedAccountIds"]) == ["012345678901"]
+
+
 def test_the_bucket_and_what_protects_it_outlive_the_testbed(smoke: Recording) -> None:
     """`pulumi destroy` leaves the bucket, still private and encrypted; a name of its own keeps the next `up` from meeting it."""
     kept = [resource for resource in smoke.resources if resource.type.startswith("aws:s3/")]

@@ -107,6 +107,7 @@ def test_the_times_that_a_message_proposes_would_do(tmp_path: Path) -> None:
             "samebox:reportInstanceType = 'm5.large': what EMR charges for a cluster of it, or",
         ),
         ({"reportInstanceType": "i4i.4xlarge"}, "Valid ones: m5.xlarge, "),
+        ({"awsAccount": "12345"}, "samebox:awsAccount = '12345': an account's number has 12 digits"),
         ({"reportInstanceType": "c5n.2xlarge"}, "'c5n.2xlarge': what EMR charges for a cluster of it, or"),
         ({"reportInstances": "0"}, "samebox:reportInstances = '0'"),
     ],

@@ -25,10 +25,19 @@ COUNTED_STATES = ["pending", "running"]
 
 
 def look_at_identity(planned: Planned, session: boto3.session.Session) -> Finding:
-    """Whom AWS takes the caller for."""
-    del planned
+    """Whom AWS takes the caller for, and whether that is in the stack's account, where it names one."""
     caller = session.client("sts").get_caller_identity()
-    return Finding(IDENTITY, True, f"account {caller['Account']}, {caller['Arn']}")
+    account, wanted = caller["Account"], planned.account
+    found = f"account {account}, {caller['Arn']}"
+    if not wanted:
+        return Finding(IDENTITY, True, f"{found}; samebox:awsAccount isn't set: any account would do")
+    return Finding(
+        IDENTITY,
+        account == wanted,
+        f"{found}; samebox:awsAccount is {wanted}",
+        f"Use credentials of account {wanted} (AWS_PROFILE); or, if this is the right one: "
+        f"{planned.set_command('awsAccount', account)}.",
+    )
 
 
 def look_at_credentials(planned: Planned, session: boto3.session.Session) -> Finding:

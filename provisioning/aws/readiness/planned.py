@@ -14,7 +14,7 @@ from provisioning.finding import Finding
 
 @dataclass(frozen=True)
 class Planned:
-    """A stack before it is up: its file, its hosts, their zone and image, its campaign's name.
+    """A stack before it is up: its file, its hosts, their zone and image, its campaign's name, the account that it is for (or "").
 
     `needs_s`: how long its campaign is reckoned to take, from the first launch to the last host's end; None where none was named.
     """
@@ -26,6 +26,7 @@ class Planned:
     ami: str
     campaign: str
     needs_s: float | None = None
+    account: str = ""
 
     @property
     def host_types(self) -> tuple[str, ...]:
@@ -46,9 +47,16 @@ def planned(directory: Path, stack: str, *, needs_s: float | None = None) -> Pla
     """From the stack's own file, or from the preset of its name. Raises InvalidInput."""
     file = stack_file(directory, stack)
     config = read_stack_config(file)
-    texts = {key: str(config.get(key, "")) for key in ("availabilityZone", "ami", "campaign")}
+    texts = {key: str(config.get(key, "")) for key in ("availabilityZone", "ami", "campaign", "awsAccount")}
     return Planned(
-        directory, file, load_shape(file), texts["availabilityZone"], texts["ami"], texts["campaign"], needs_s
+        directory,
+        file,
+        load_shape(file),
+        texts["availabilityZone"],
+        texts["ami"],
+        texts["campaign"],
+        needs_s,
+        texts["awsAccount"],
     )
 
 

@@ -70,13 +70,14 @@ class AwsDouble(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
-        """Region and default tags; credentials and endpoint come from the environment."""
+        """Region, default tags and the accounts that may be changed; credentials and endpoint come from the environment."""
         arguments = opened(request.args)
-        default_tags = arguments.get("defaultTags") or {}
-        if isinstance(default_tags, str):
-            default_tags = json.loads(default_tags)
+        default_tags = _structured(arguments.get("defaultTags")) or {}
         region = arguments.get("region") or os.environ.get("AWS_REGION", "")
         self._aws = Aws(region, default_tags.get("tags") or {})
+        allowed = _structured(arguments.get("allowedAccountIds"))
+        if allowed and self._aws.account not in allowed:
+            _refuse(context, f"AWS account ID not allowed: {self._aws.account}")
         return provider_pb2.ConfigureResponse(acceptSecrets=False, supportsPreview=True, acceptResources=False)
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -204,6 +205,11 @@ def main() -> None:
             server.wait_for_termination(PARENT_CHECK_S) and os.getppid() == engine
         ):  # True: the time is over, it serves
             pass
+
+
+def _structured(value: Any) -> Any:
+    """A provider's own configuration has its lists and objects as JSON."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def _token(urn: str) -> str:
