@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from infra.emr import Emr
 from infra.engine import require_engine
 from infra.fleet import Fleet
+from infra.given_network import given_network
 from infra.image import check_image
 from infra.inventory import inventory
 from infra.network import Network
@@ -31,7 +32,7 @@ here = pulumi.ResourceOptions(provider=provider)
 asked = pulumi.InvokeOptions(provider=provider)
 check_image(settings, asked)
 
-network = Network("samebox", settings, choose_zone(settings, asked), here)
+network = Network("samebox", settings, choose_zone(settings, asked), given_network(settings, asked), here)
 results = ResultsBucket("samebox", settings, here)
 fleet = Fleet("samebox", settings, network, results.bucket, here)
 timer = Timer("samebox-end", settings, fleet.hosts, here)
@@ -42,6 +43,6 @@ pulumi.export("inventory", testbed)
 pulumi.export("sshConfig", ssh_config(testbed))
 pulumi.export("resultsBucket", results.bucket.bucket)
 pulumi.export("region", settings.region)
-pulumi.export("availabilityZone", network.hosts_subnet.availability_zone)
+pulumi.export("availabilityZone", network.availability_zone)
 pulumi.export("emr", emr.description)
 pulumi.export("timer", timer.description)

@@ -22,9 +22,12 @@ EXAMPLES = {
     "region": "us-west-2",
     "reportInstanceType": "m5.2xlarge",
     "reportInstances": "3",
+    "reportSubnetId": "subnet-0fedcba9876543210",
     "reserveCapacity": "true",
     "rootThroughputMibPerS": "250",
     "rootVolumeGib": "64",
+    "subnetId": "subnet-0123456789abcdef0",
+    "vpcId": "vpc-0123456789abcdef0",
 }
 EXAMPLE_LIFE = timedelta(hours=8)
 

@@ -11,7 +11,8 @@ import pulumi
 import pulumi_aws as aws
 
 from infra.firewall import Firewall
-from infra.network import EMR_TAG, HTTPS_PORT, Network
+from infra.given_network import EMR_TAG
+from infra.network import HTTPS_PORT, Network
 from infra.roles import READ_WRITE_AND_DELETE, allow, in_bucket, instance_profile, read_results_buckets, role
 from infra.settings import Settings
 
@@ -49,7 +50,7 @@ class Emr(pulumi.ComponentResource):
         return {
             "service_role": self._service_role.arn,
             "instance_profile": self._profile.name,
-            "subnet": self._network.report_subnet.id,
+            "subnet": self._network.report_subnet_id,
             "master_security_group": self._primary.group.id,
             "slave_security_group": self._core.group.id,
             "service_access_security_group": self._service.group.id,
@@ -78,7 +79,7 @@ class Emr(pulumi.ComponentResource):
                 machines.let_in(name, port=None, group=other.group)
                 machines.let_out(name, port=None, group=other.group)
             machines.let_in("service", port=TO_CLUSTER_PORT, group=service.group)
-            machines.let_out("s3", port=HTTPS_PORT, prefix_list=self._network.s3.prefix_list_id)
+            machines.let_out("s3", port=HTTPS_PORT, prefix_list=self._network.s3_prefix_list_id)
         primary.let_out("service", port=TO_SERVICE_PORT, group=service.group)
         service.let_in("primary", port=TO_SERVICE_PORT, group=primary.group)
         service.let_out("primary", port=TO_CLUSTER_PORT, group=primary.group)
@@ -89,7 +90,7 @@ class Emr(pulumi.ComponentResource):
         return Firewall(
             f"{self._name}-{part}",
             f"samebox report, {part}",
-            vpc=self._network.vpc,
+            vpc_id=self._network.vpc_id,
             tags=self._tags,
             opts=self._own,
         )

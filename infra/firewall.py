@@ -16,7 +16,7 @@ class Firewall:
         name: str,
         description: str,
         *,
-        vpc: aws.ec2.Vpc,
+        vpc_id: pulumi.Input[str],
         tags: Mapping[str, str],
         opts: pulumi.ResourceOptions,
     ) -> None:
@@ -24,7 +24,7 @@ class Firewall:
         self._tags = {**tags, "Name": name}
         self.group = aws.ec2.SecurityGroup(
             name,
-            vpc_id=vpc.id,
+            vpc_id=vpc_id,
             description=description,
             revoke_rules_on_delete=True,  # groups that name one another can't be deleted before their rules
             tags=self._tags,

@@ -47,7 +47,7 @@ class Fleet(pulumi.ComponentResource):
         # a cluster placement group: machines side by side, with the full network between any two
         self._placement = aws.ec2.PlacementGroup(name, strategy="cluster", tags=self._tags, opts=own)
         self._reservations = (
-            reserve(name, settings, self._placement, network.hosts_subnet.availability_zone, own)
+            reserve(name, settings, self._placement, network.availability_zone, own)
             if settings.reserve_capacity
             else []
         )
@@ -79,7 +79,7 @@ class Fleet(pulumi.ComponentResource):
             name,
             ami=settings.ami,
             instance_type=group.instance_type,
-            subnet_id=self._network.hosts_subnet.id,
+            subnet_id=self._network.hosts_subnet_id,
             associate_public_ip_address=True,  # SSH comes in by it; nothing but answers to SSH can go out by it
             vpc_security_group_ids=[self._network.hosts_firewall.group.id],
             placement_group=self._placement.name if role_name in settings.side_by_side else None,

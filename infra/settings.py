@@ -29,6 +29,8 @@ ANY_ZONE = "any"
 LONGEST_LIFE = timedelta(days=7)
 UNSET = ("", "{}")  # what a key is by default in Pulumi.yaml that the stack's file has to set
 
+SUBNET = r"^subnet-[0-9a-f]{8,17}$"
+NETWORK_KEYS = ("vpcId", "subnetId", "reportSubnetId")
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,28}[a-z0-9]$")]
 
 
@@ -94,6 +96,9 @@ class Settings:
     reserve_capacity: bool = False
     preset: str = ""  # read by the commands that compare the two files
     probes: str = ""  # read by the commands that vet
+    vpc_id: Annotated[str, Field(pattern=r"^vpc-[0-9a-f]{8,17}$")] = ""
+    subnet_id: Annotated[str, Field(pattern=SUBNET)] = ""
+    report_subnet_id: Annotated[str, Field(pattern=SUBNET)] = ""
     aws_account: Annotated[str, AfterValidator(values.aws_account)] = ""
 
     @property
@@ -226,7 +231,31 @@ def _contradictions(settings: Settings, now: datetime) -> list[str]:
         problems.append(
             f"samebox:generations names {', '.join(unknown)}; the hosts are {', '.join(settings.host_names)}."
         )
-    return problems + _processor_problems(settings) + _time_problems(settings, now)
+    return [
+        *problems,
+        *_network_problems(settings, now),
+        *_processor_problems(settings),
+        *_time_problems(settings, now),
+    ]
+
+
+def _network_problems(settings: Settings, now: datetime) -> list[str]:
+    """A network that is there already is given whole, and its zone with it."""
+    given = dict(zip(NETWORK_KEYS, (settings.vpc_id, settings.subnet_id, settings.report_subnet_id), strict=True))
+    lacking = [key for key, value in given.items() if not value]
+    if len(lacking) == len(given):
+        return []
+    problems = [
+        f"samebox:{key} is missing: {', '.join(NETWORK_KEYS)} go together, or none of them is set."
+        f" Set it: {set_command(key, now)}"
+        for key in lacking
+    ]
+    if settings.availability_zone == ANY_ZONE:
+        problems.append(
+            f"samebox:availabilityZone is {ANY_ZONE}, and a subnet that is there stands in one zone: name it."
+            f" Set it: {set_command('availabilityZone', now)}"
+        )
+    return problems
 
 
 def _processor_problems(settings: Settings) -> list[str]:

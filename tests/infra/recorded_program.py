@@ -95,18 +95,20 @@ def record(
     running: int = 0,
     old_engine: bool = False,
     offered: Mapping[str, Sequence[str]] | None = None,
+    network: Mapping[str, Any] | None = None,
 ) -> Recording:
     """Runs the program in a process of its own; `images` are the AMIs that its region has (None: the configured one).
 
     `deprecated`: since when, in ISO 8601, they all are. `running`: how many hosts run with the configured one.
     `offered`: instance type -> the zones that have it; one that isn't there is in none.
-    `old_engine`: the engine doesn't know the call that asks for its version.
+    `old_engine`: the engine doesn't know the call that asks for its version. `network`: what lookups find of a given one.
     """
     request = {
         "deprecated": deprecated,
         "running": running,
         "old_engine": old_engine,
         "offered": dict(offered or {}),
+        "network": network,
         "config": {f"samebox:{key}": text for key, text in texts(config).items()},
         "stack": stack,
         "images": [config.get("ami")] if images is None else list(images),
@@ -138,6 +140,7 @@ class _Cloud(mocks.Mocks):
     def __init__(self, request: Mapping[str, Any]) -> None:
         self._images, self._deprecated, self._running = request["images"], request["deprecated"], request["running"]
         self._offered = request["offered"]
+        self._network: Mapping[str, Any] = request["network"] or {}
         self._instances = 0
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
@@ -159,12 +162,28 @@ class _Cloud(mocks.Mocks):
         if args.token == "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings":
             (kind,) = next(each["values"] for each in args.args["filters"] if each["name"] == "instance-type")
             return {"locations": self._offered.get(kind, [])}, []
+        if self._network and args.token != "aws:ec2/getAmi:getAmi":
+            found = self._looked_up(args.token.rpartition(":")[2], args.args)
+            return found or {}, [] if found else [("", "no matching thing found")]
         assert args.token == "aws:ec2/getAmi:getAmi", args.token
         (wanted,) = next(each["values"] for each in args.args["filters"] if each["name"] == "image-id")
         if wanted not in self._images or (self._deprecated and not args.args.get("includeDeprecated")):
             return {}, [("", "Your query returned no results. Please change your search criteria and try again.")]
         architecture = "arm64" if wanted.startswith("ami-a4") else "x86_64"
         return {"id": wanted, "architecture": architecture, "deprecationTime": self._deprecated or ""}, []
+
+    def _looked_up(self, what: str, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Of the given network."""
+        network = self._network
+        if what == "getRouteTable":
+            found = network["table_of_subnet"] or "subnetId" not in asked
+            return {"id": "rtb-0", "routeTableId": "rtb-0", "routes": network["routes"]} if found else None
+        answers: dict[str, dict[str, Any] | None] = {
+            "getVpc": {"id": asked.get("id"), **network["vpc"]},
+            "getPrefixList": {"id": "pl-68a54001"},
+            "getSubnet": network["subnets"].get(asked.get("id")),
+        }
+        return answers[what]
 
 
 class _Recorder(mocks.MockMonitor):

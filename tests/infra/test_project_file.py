@@ -23,6 +23,7 @@ from tests.infra.project import NewProject
 from tests.infra.recorded_program import ROOT, preset, record, texts
 
 DECLARED: Mapping[str, Any] = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
+OPTIONAL = {"generations", "preset", "probes", "awsAccount", "vpcId", "subnetId", "reportSubnetId"}
 PYTHON = {"string": str, "integer": int, "boolean": bool, "object": dict}
 KINDS: Mapping[Any, str] = {int: "integer", bool: "boolean"}
 
@@ -48,12 +49,7 @@ def test_every_key_of_the_settings_is_declared() -> None:
 def test_a_default_is_one_that_the_settings_take(tmp_path: Path) -> None:
     """And an empty one is a key that is missing, which is said with the command that sets it."""
     everything = texts({key: entry["default"] for key, entry in DECLARED.items()})
-    unset = {key for key, text in everything.items() if text in ("", "{}")} - {
-        "generations",
-        "preset",
-        "probes",
-        "awsAccount",
-    }
+    unset = {key for key, text in everything.items() if text in ("", "{}")} - OPTIONAL
     given = {key: text for key, text in texts(preset("smoke", tmp_path)).items() if key in unset}
     settings = parse_settings({**everything, **given}, secret_keys={"hostKeySeed"}, now=datetime.now(UTC))
     assert (settings.region, settings.report_instances, dict(settings.generations)) == ("us-west-2", 2, {})

@@ -18,7 +18,7 @@ from provisioning.finding import Finding
 
 OFFERED, LAUNCH, IMAGE = "types offered in the zone", "hosts may be launched", "image"
 WOULD_SUCCEED, REFUSED = "DryRunOperation", "UnauthorizedOperation"
-# the trial names no subnet, because the stack makes its own: where there is no default one, that can't be tried
+# where the stack makes its own subnet the trial names none: without a default one, that can't be tried
 NO_DEFAULT = re.compile(r"default (VPC|subnet)", re.IGNORECASE)
 PASSING = ("RequestLimitExceeded", "InternalError", "Unavailable", "ServiceUnavailable", "InternalFailure")
 
@@ -86,6 +86,7 @@ def _launch(planned: Planned, kind: str) -> dict[str, Any]:
         "MaxCount": 1,
         "Placement": {} if planned.zone == ANY_ZONE else {"AvailabilityZone": planned.zone},
         "TagSpecifications": _tagged(planned, "instance"),
+        **({"SubnetId": planned.subnet} if planned.subnet else {}),
     }
 
 

@@ -14,7 +14,8 @@ from provisioning.finding import Finding
 
 @dataclass(frozen=True)
 class Planned:
-    """A stack before it is up: its file, its hosts, their zone and image, its campaign's name, the account that it is for (or "").
+    """A stack before it is up: its file, its hosts, their zone and image, its campaign's name, the account that it is for and
+    the subnet that is given (or "").
 
     `needs_s`: how long its campaign is reckoned to take, from the first launch to the last host's end; None where none was named.
     """
@@ -27,6 +28,7 @@ class Planned:
     campaign: str
     needs_s: float | None = None
     account: str = ""
+    subnet: str = ""
 
     @property
     def host_types(self) -> tuple[str, ...]:
@@ -47,7 +49,7 @@ def planned(directory: Path, stack: str, *, needs_s: float | None = None) -> Pla
     """From the stack's own file, or from the preset of its name. Raises InvalidInput."""
     file = stack_file(directory, stack)
     config = read_stack_config(file)
-    texts = {key: str(config.get(key, "")) for key in ("availabilityZone", "ami", "campaign", "awsAccount")}
+    texts = {key: str(config.get(key, "")) for key in ("availabilityZone", "ami", "campaign", "awsAccount", "subnetId")}
     return Planned(
         directory,
         file,
@@ -57,6 +59,7 @@ def planned(directory: Path, stack: str, *, needs_s: float | None = None) -> Pla
         texts["campaign"],
         needs_s,
         texts["awsAccount"],
+        texts["subnetId"],
     )
 
 

@@ -182,6 +182,7 @@ CALLS: Mapping[str, Asks] = {
 }
 
 COMMANDS: Mapping[str, Asks] = {
+    "ec2 create-tags": (),  # whoever has a network that is given to a stack types it
     "ec2 get-console-output": _ours("ec2:GetConsoleOutput", "instance"),
     "emr cancel-steps": _on_cluster("CancelSteps"),
     "emr describe-cluster": _on_cluster("DescribeCluster"),
@@ -211,6 +212,14 @@ PROVIDER_BEYOND: Mapping[str, Asks] = {
     ),
     "the bucket forgets abandoned uploads": _plain(
         "s3:PutLifecycleConfiguration", "s3:GetLifecycleConfiguration", on=BUCKET
+    ),
+    # looked up, and used without a tag of ours
+    "the network is a given one": (
+        *_plain("ec2:DescribeVpcs", "ec2:DescribeSubnets", "ec2:DescribeRouteTables", "ec2:DescribePrefixLists"),
+        *_plain("ec2:DescribeVpcAttribute", on=ec2_arn("vpc", "1234567")),
+        *_plain("ec2:CreateSecurityGroup", on=ec2_arn("vpc", "1234567")),
+        Ask("ec2:CreateSecurityGroup", ec2_arn("security-group", "*"), GIVEN_TAG),
+        *_dry_run(),
     ),
     "operatorCidr has changed": _ours("ec2:ModifySecurityGroupRules", "security-group", "security-group-rule"),
     "the timers' group is another one, which their role names": _plain("iam:UpdateAssumeRolePolicy", on=ROLE),
