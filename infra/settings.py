@@ -133,8 +133,9 @@ class Settings:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """What everything made for a campaign is marked with: `samebox sweep` finds leftovers by it."""
-        return {"project": NAMESPACE, "campaign": self.campaign, "owner": self.owner, "expires": self.expires}
+        """What everything that is made is marked with: `samebox sweep` finds leftovers by it, each stack's of a campaign by itself."""
+        whose = {"project": NAMESPACE, "campaign": self.campaign, "stack": pulumi.get_stack(), "owner": self.owner}
+        return {**whose, "expires": self.expires}
 
     @property
     def public_key(self) -> str:

@@ -43,7 +43,7 @@ PIPE_COLUMNS = 240
     "--stack",
     "stack_name",
     metavar="NAME",
-    help="Only the campaign and the region of this stack, and of each thing whether a stack's state knows it.",
+    help="Only this stack's region and campaign, without what another stack of it made; and what the state knows of.",
 )
 @click.option(
     "--orphans", is_flag=True, help="With --stack: only what no stack's state knows and nothing that one knows uses."
@@ -146,7 +146,7 @@ class Looking:
             table = Table(*HEADINGS, *(["stack"] if stack else []), "", box=None, header_style="bold")
             for each in found.leftovers:
                 knows = ["knows it" if each.id in (self.known or {}) else "doesn't know it"] if stack else []
-                table.add_row(each.kind, each.id, each.campaign, each.region, each.state, *knows, _remark(each))
+                table.add_row(each.kind, each.id, each.whose, each.region, each.state, *knows, _remark(each))
             # ids must come out whole in a pipe, too
             table_console(PIPE_COLUMNS).print(table)
         for refusal in found.refused:

@@ -42,7 +42,7 @@ class StackClusters:
 
     def end_all(self, on_line: Follow) -> None:
         name, campaign = self._stack.required("region", "campaign")
-        region, scope = Region(session(name), name), Scope(campaign)
+        region, scope = Region(session(name), name), Scope(campaign, self._stack.tag)
         emr: EMRClient = region.client("emr")
         deadline_s = self._now_s() + ENDS_WITHIN_S
         told: set[str] = set()

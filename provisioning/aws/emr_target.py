@@ -115,10 +115,11 @@ def _inventory(outputs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _tags(outputs: Mapping[str, Any]) -> dict[str, str]:
-    """The tags by which a sweep finds what belongs to the campaign."""
+    """The tags by which a sweep finds what belongs to the stack's campaign."""
     inventory = _inventory(outputs)
     known = {
         "campaign": inventory.get("testbed", {}).get("name"),
+        "stack": outputs.get("stack"),
         "expires": inventory.get("expires"),
         "owner": outputs.get("owner"),
     }

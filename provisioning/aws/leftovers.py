@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import TypedDict
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -32,7 +33,7 @@ class Leftover:
     """One thing that is still there. `id` is what its service calls it; a `kept` one is meant to stay and doesn't count.
 
     `holder` is the id of what it is there for and ends with: the instance that has a volume, the EMR cluster of a machine, the
-    subnet in which a cluster runs a step. `empty` is a bucket without an object: it serves nobody.
+    subnet in which a cluster runs a step. `empty` is a bucket without an object: it serves nobody. `stack` is the tag of that name.
     """
 
     kind: str
@@ -44,6 +45,12 @@ class Leftover:
     kept: bool = False
     holder: str = ""
     empty: bool = False
+    stack: str = ""
+
+    @property
+    def whose(self) -> str:
+        """Its campaign, and of which stack it is where that is tagged."""
+        return f"{self.campaign} ({self.stack})" if self.stack else self.campaign
 
     @property
     def ending(self) -> bool:
@@ -53,18 +60,22 @@ class Leftover:
 
 @dataclass(frozen=True)
 class Scope:
-    """Whose leftovers are looked for: all of samebox's, or one campaign's."""
+    """Whose leftovers are looked for: all of samebox's, one campaign's, or those of one stack of a campaign.
+
+    What has no tag `stack` may be any stack's of its campaign.
+    """
 
     campaign: str | None = None
+    stack: str | None = None
 
     @cached_property
     def tags(self) -> dict[str, str]:
-        """The tags that a thing in scope has."""
+        """The tags that everything in scope has."""
         return {"project": PROJECT} | ({"campaign": self.campaign} if self.campaign else {})
 
     def covers(self, tags: Mapping[str, str]) -> bool:
         """Whether something with these tags is in scope."""
-        return self.tags.items() <= tags.items()
+        return self.tags.items() <= tags.items() and self.stack in (None, tags.get("stack", self.stack))
 
 
 # kind -> operation, and where its answer holds id, tags, state, holder and a word for people
@@ -170,12 +181,11 @@ def _ec2(region: Region, kind: str, scope: Scope) -> Iterator[Leftover]:
     operation, expression = EC2_KINDS[kind]
     filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in scope.tags.items()]
     for item in region.items("ec2", operation, expression, Filters=filters):
-        state = (item.get("state") or "").lower()
-        if state not in GONE_STATES:
-            tags = _tags(item["tags"])
+        state, tags = (item.get("state") or "").lower(), _tags(item["tags"])
+        if state not in GONE_STATES and scope.covers(tags):
             detail = " ".join(filter(None, (tags.get("Name"), item.get("detail"))))
             holder = item.get("holder") or tags.get(MACHINES_CLUSTER, "")
-            yield Leftover(kind, item["id"], region.name, tags.get("campaign", ""), detail, state, holder=holder)
+            yield Leftover(kind, item["id"], region.name, **_whose(tags), detail=detail, state=state, holder=holder)
 
 
 def live_clusters(region: Region, scope: Scope) -> Iterator[Leftover]:
@@ -189,8 +199,8 @@ def live_clusters(region: Region, scope: Scope) -> Iterator[Leftover]:
             subnet = (
                 cluster.get("Ec2InstanceAttributes", {}).get("Ec2SubnetId", "") if state in WORKING_CLUSTERS else ""
             )
-            campaign = tags.get("campaign", "")
-            yield Leftover(CLUSTER, cluster_id, region.name, campaign, cluster["Name"], state.lower(), holder=subnet)
+            detail, state = cluster["Name"], state.lower()
+            yield Leftover(CLUSTER, cluster_id, region.name, **_whose(tags), detail=detail, state=state, holder=subnet)
 
 
 def _schedule_groups(region: Region, scope: Scope) -> Iterator[Leftover]:
@@ -200,7 +210,7 @@ def _schedule_groups(region: Region, scope: Scope) -> Iterator[Leftover]:
         tags = _tags(region.client("scheduler").list_tags_for_resource(ResourceArn=item["arn"])["Tags"])
         if scope.covers(tags):
             state = item["state"].lower()
-            yield Leftover("schedule group", item["name"], region.name, tags.get("campaign", ""), state=state)
+            yield Leftover("schedule group", item["name"], region.name, **_whose(tags), state=state)
 
 
 def _iam(region: Region, kind: str, scope: Scope) -> Iterator[Leftover]:
@@ -214,7 +224,7 @@ def _iam(region: Region, kind: str, scope: Scope) -> Iterator[Leftover]:
         (description,) = (value for key, value in answer.items() if key != "ResponseMetadata")
         tags = _tags(description.get("Tags"))
         if scope.covers(tags):
-            yield Leftover(kind, name, GLOBAL, tags.get("campaign", ""))
+            yield Leftover(kind, name, GLOBAL, **_whose(tags))
 
 
 def _buckets(region: Region, scope: Scope) -> Iterator[Leftover]:
@@ -226,7 +236,7 @@ def _buckets(region: Region, scope: Scope) -> Iterator[Leftover]:
                 raise
             continue
         if scope.covers(tags):
-            yield Leftover(BUCKET, name, GLOBAL, tags.get("campaign", ""), kept=True, empty=_is_empty(region, name))
+            yield Leftover(BUCKET, name, GLOBAL, **_whose(tags), kept=True, empty=_is_empty(region, name))
 
 
 def _is_empty(region: Region, bucket: str) -> bool:
@@ -242,12 +252,25 @@ def _others(region: Region, scope: Scope) -> Iterator[Leftover]:
     filters = [{"Key": key, "Values": [value]} for key, value in scope.tags.items()]
     expression = "ResourceTagMappingList[].{arn: ResourceARN, tags: Tags}"
     for item in region.items("resourcegroupstaggingapi", "get_resources", expression, TagFilters=filters):
-        arn, campaign = item["arn"], _tags(item["tags"]).get("campaign", "")
+        arn, tags = item["arn"], _tags(item["tags"])
         service, resource = arn.split(":", 5)[2], arn.split(":", 5)[5]
+        if not scope.covers(tags):
+            continue
         if service == "s3" and "/" not in resource:
-            yield Leftover(BUCKET, resource, GLOBAL, campaign, kept=True)
+            yield Leftover(BUCKET, resource, GLOBAL, **_whose(tags), kept=True)
         elif (service, resource.replace(":", "/").partition("/")[0]) not in ASKED_DIRECTLY:
-            yield Leftover(OTHER, arn, region.name, campaign)
+            yield Leftover(OTHER, arn, region.name, **_whose(tags))
+
+
+class _Whose(TypedDict):
+    """A leftover's fields that are tags."""
+
+    campaign: str
+    stack: str
+
+
+def _whose(tags: Mapping[str, str]) -> _Whose:
+    return {"campaign": tags.get("campaign", ""), "stack": tags.get("stack", "")}
 
 
 def _tags(entries: Sequence[Mapping[str, str]] | None) -> dict[str, str]:

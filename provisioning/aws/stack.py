@@ -75,6 +75,11 @@ class Stack:
         """The stack's own config, which git ignores."""
         return self._directory / f"Pulumi.{_bare(self.name)}.yaml"
 
+    @property
+    def tag(self) -> str:
+        """What everything of the stack has as its tag `stack`: the name without organisation and project."""
+        return _bare(self.name)
+
     def require_config(self) -> None:
         """Raises InvalidInput saying how to make the stack's config file, if there is none."""
         own_file(self._directory, self.name)

@@ -39,9 +39,9 @@ Sleep = Callable[[float], None]
 
 
 def sweep_of(stack: Stack) -> Sweep:
-    """The sweep of a stack's region for its campaign. Raises InvalidInput if its config lacks one of them."""
+    """The sweep of a stack's region for what it made of its campaign. Raises InvalidInput if its config lacks one of them."""
     region, campaign = stack.required("region", "campaign")
-    return Sweep([region], campaign)
+    return Sweep([region], campaign, stack.tag)
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,14 @@ class NotRemoved(SameboxError):
 
 
 class Sweep:
-    """The sweep of some regions, for one campaign or for all. Sessions are opened once. Raises MissingRequirement."""
+    """The sweep of some regions, for one campaign (or one stack of it) or for all. Sessions are opened once.
 
-    def __init__(self, regions: Sequence[str], campaign: str | None = None) -> None:
+    Raises MissingRequirement.
+    """
+
+    def __init__(self, regions: Sequence[str], campaign: str | None = None, stack: str | None = None) -> None:
         self._regions = tuple(Region(session(name), name) for name in regions)
-        self._scope = Scope(campaign)
+        self._scope = Scope(campaign, stack)
         self.campaign = campaign
 
     def find(self) -> Found:

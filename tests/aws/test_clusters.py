@@ -19,7 +19,7 @@ from provisioning.errors import SameboxError
 from tests.aws.test_campaign_aws import CONFIG
 
 STACK = '{"samebox:region": {"value": "us-west-2"}, "samebox:campaign": {"value": "smoke"}}'
-OURS, OTHERS = "j-OURS", "j-OTHERS"
+OURS, OTHERS, SIBLINGS = "j-OURS", "j-OTHERS", "j-SIBLINGS"
 
 
 class Emr:
@@ -37,13 +37,14 @@ class Emr:
         return self._emr
 
     def lists(self, state: str | None) -> None:
-        """What is listed: our cluster in this state, or none of ours; and always one of another campaign."""
-        states = {OTHERS: "RUNNING"} if state is None else {OURS: state, OTHERS: "RUNNING"}
+        """What is listed: our cluster in this state, or none of ours; and always one of another campaign, and one of another stack."""
+        states = {**({} if state is None else {OURS: state}), OTHERS: "RUNNING", SIBLINGS: "RUNNING"}
         listed = [{"Id": cluster, "Name": cluster, "Status": {"State": at}} for cluster, at in states.items()]
         self.stubber.add_response("list_clusters", {"Clusters": listed}, {"ClusterStates": list(LIVE_CLUSTERS)})
         for each in listed:
-            campaign = "smoke" if each["Id"] == OURS else "another"
-            tags = [{"Key": "project", "Value": "samebox"}, {"Key": "campaign", "Value": campaign}]
+            whose = {"project": "samebox", "campaign": "another" if each["Id"] == OTHERS else "smoke"}
+            whose["stack"] = "sibling" if each["Id"] == SIBLINGS else "sn"
+            tags = [{"Key": key, "Value": value} for key, value in whose.items()]
             self.stubber.add_response(
                 "describe_cluster", {"Cluster": {**each, "Tags": tags}}, {"ClusterId": each["Id"]}
             )
@@ -98,8 +99,8 @@ def test_one_that_is_ending_already_is_only_waited_for(emr: Emr) -> None:
     assert end_all(emr) == [f"waiting for the end of {OURS} (terminating)"]
 
 
-def test_other_campaigns_clusters_are_left_alone(emr: Emr) -> None:
-    """The stack's tags say which are its own."""
+def test_clusters_of_others_are_left_alone(emr: Emr) -> None:
+    """The tags say which are the stack's own: not another campaign's, nor those of another stack of the same campaign."""
     emr.lists(None)
     assert end_all(emr) == []
 

@@ -98,10 +98,10 @@ def results(tmp_path: Path) -> Results:
 # --- where ---------------------------------------------------------------------------------------------------------------
 def test_target_is_what_the_stack_exports() -> None:
     """Every field comes from the outputs; the tags are those by which a sweep finds leftovers."""
-    found = emr_target({**OUTPUTS, "owner": "someone"}, where="stack demo")
+    found = emr_target({**OUTPUTS, "owner": "someone", "stack": "mine"}, where="stack demo")
     assert (found.bucket, found.region, found.subnet, found.instances) == ("samebox-demo", REGION, "subnet-1", 3)
     assert found.tags == {
-        "project": "samebox", "campaign": "demo", "expires": "2026-11-21T20:00:00Z", "owner": "someone",
+        "project": "samebox", "campaign": "demo", "stack": "mine", "expires": "2026-11-21T20:00:00Z", "owner": "someone",
         "for-use-with-amazon-emr-managed-policies": "true",
     }  # fmt: skip
 

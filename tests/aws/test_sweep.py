@@ -112,6 +112,19 @@ def test_an_empty_account_is_clean() -> None:
     assert sweep.find().clean
 
 
+def test_stacks_of_one_campaign_are_told_apart() -> None:
+    """One stack's sweep leaves another's things alone, of every kind; what has no tag of a stack is any stack's of its campaign."""
+    tags = {"project": "samebox", "campaign": "c1", "owner": "o"}
+    first = make_world(REGION, {**tags, "stack": "first"}, "samebox-first")
+    second = make_world(REGION, {**tags, "stack": "second"}, "samebox-second")
+    assert things(Sweep([REGION], "c1", "first").find().left) == first.things
+    assert things(Sweep([REGION], "c1").find().left) == first.things | second.things
+    found = Sweep([REGION], "c1", "second").find()
+    assert {each.whose for each in found.leftovers} == {"c1 (second)"}
+    untagged = ours()
+    assert things(Sweep([REGION], "c1", "first").find().left) == first.things | untagged.things
+
+
 def test_a_bucket_kept_on_purpose_does_not_count() -> None:
     """The results bucket alone is a clean end, and is said."""
     s3: Any = boto3.client("s3", REGION)

@@ -191,14 +191,23 @@ def test_everything_that_can_have_tags_says_whose_it_is(smoke: Recording) -> Non
     for resource in smoke.resources:
         if not resource.type.startswith(UNTAGGABLE):
             tags = resource.inputs["tags"]
-            assert {key: tags[key] for key in ("project", "campaign", "owner")} == {
+            assert {key: tags[key] for key in ("project", "campaign", "stack", "owner")} == {
                 "project": "samebox",
                 "campaign": "smoke",
+                "stack": "smoke",
                 "owner": "tester",
             }, resource.name
             assert tags["expires"] == smoke.outputs["inventory"]["expires"]
             checked += 1
     assert checked > 30
+
+
+def test_two_stacks_of_one_campaign_are_told_apart(tmp_path: Path) -> None:
+    """By a tag that has the stack's own name, whatever its campaign is called; the report's cluster gets it by an output."""
+    recording = record(preset("smoke", tmp_path), stack="second")
+    tags = [each.inputs["tags"] for each in recording.resources if "tags" in each.inputs]
+    assert {each["stack"] for each in tags} == {"second"} and {each["campaign"] for each in tags} == {"smoke"}
+    assert recording.outputs["stack"] == "second"
 
 
 def test_everything_goes_to_the_stacks_region(smoke: Recording) -> None:
