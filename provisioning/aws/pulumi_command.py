@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -187,6 +188,19 @@ def pulumi_version(program: str) -> str:
         ).stdout.strip()
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MissingRequirement(f"{program} doesn't run: {error}", next_step=INSTALL) from None
+
+
+def plugin_versions(program: str, name: str) -> tuple[str, ...]:
+    """The versions of a provider's plugin that are installed for its user: 7.51.1. Raises MissingRequirement if it can't say."""
+    command = [program, "plugin", "ls", "--json"]
+    try:
+        listed = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=True, env=_environment()
+        ).stdout
+        found = json.loads(listed)
+        return tuple(str(each["version"]) for each in found if (each["kind"], each["name"]) == ("resource", name))
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
+        raise MissingRequirement(f"{' '.join(command)}: {error}", next_step=INSTALL) from None
 
 
 def _text(version: Sequence[int]) -> str:

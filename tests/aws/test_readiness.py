@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -501,6 +502,38 @@ def test_another_error_of_aws_is_quoted_and_not_known(make: Make, monkeypatch: p
 def test_every_permission_that_is_named_is_in_the_operators_policy() -> None:
     """The advice is true."""
     assert all(operator_policy(REGION).allowing(Ask(action)) for action in refusals.ACTIONS.values())
+
+
+@pytest.mark.parametrize(
+    ("listed", "met", "says"),
+    [
+        ('[{"name": "aws", "kind": "resource", "version": "%s"}]', True, "%s, as the SDK is"),
+        (
+            '[{"name": "aws", "kind": "resource", "version": "6.1.0"}]',
+            True,
+            "%s isn't installed yet (6.1.0 is): Pulumi fetches",
+        ),
+        (
+            '[{"name": "aws", "kind": "language", "version": "%s"}]',
+            True,
+            "or `pulumi plugin install resource aws v%s` now",
+        ),
+        ("no JSON", None, "not known: "),
+    ],
+)
+def test_the_plugin_is_told_before_pulumi_fetches_it(
+    listed: str, met: bool | None, says: str, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That it isn't there yet fails nothing; what Pulumi doesn't say isn't known."""
+    pinned = importlib.metadata.version("pulumi_aws")
+    program = tmp_path / "bin" / "pulumi"
+    program.parent.mkdir()
+    answer = listed.replace("%s", pinned)
+    program.write_text(f"#!/bin/sh\ncase $1 in version) echo v3.259.0;; plugin) echo '{answer}';; esac\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    found = here.look_at_plugin(make())
+    assert found.met is met and says.replace("%s", pinned) in found.found
 
 
 def test_the_account_is_the_one_that_the_stack_is_for(make: Make) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from provisioning.aws.emr_sizes import sizes_on
-from provisioning.aws.pulumi_command import find_pulumi, pulumi_version
+from provisioning.aws.pulumi_command import find_pulumi, plugin_versions, pulumi_version
 from provisioning.aws.readiness.planned import LookHere, Planned
 from provisioning.aws.shape import PRESETS, read_stack_config, stack_name
 from provisioning.aws.time_to_live import utc_text
@@ -19,6 +21,7 @@ from provisioning.finding import Finding
 from provisioning.vetting import load_thresholds
 
 CONFIG, ROOM, PROBES, PULUMI = "config of the stack", "room for the report", "probes of the vetting", "Pulumi"
+PLUGIN = "AWS plugin of Pulumi"
 CHECK = "infra.config_check"
 CHECK_TIMEOUT_S = 60
 LIFE = timedelta(hours=8)
@@ -110,9 +113,30 @@ def look_at_pulumi(planned: Planned) -> Finding:
         return Finding(PULUMI, False, str(error), error.next_step)
 
 
+def look_at_plugin(planned: Planned) -> Finding:
+    """Whether Pulumi has the provider of the pinned SDK, which it otherwise fetches on first use."""
+    del planned
+    pinned = importlib.metadata.version("pulumi_aws")
+    by_hand = shutil.which("pulumi-resource-aws")
+    if by_hand is not None:  # Pulumi takes it, whatever the version
+        return Finding(PLUGIN, True, f"{by_hand}, on PATH; the SDK is {pinned}")
+    try:
+        installed = plugin_versions(find_pulumi(), "aws")
+    except MissingRequirement as error:
+        return Finding(PLUGIN, None, f"not known: {error}", error.next_step)
+    if pinned in installed:
+        return Finding(PLUGIN, True, f"{pinned}, as the SDK is")
+    others = f" ({', '.join(installed)} is)" if installed else ""
+    fetch = f"`pulumi plugin install resource aws v{pinned}`"
+    return Finding(
+        PLUGIN, True, f"{pinned} isn't installed yet{others}: Pulumi fetches it on first use, or {fetch} now"
+    )
+
+
 LOOKS = (
     LookHere(CONFIG, look_at_config),
     LookHere(ROOM, look_at_room),
     LookHere(PROBES, look_at_probes),
     LookHere(PULUMI, look_at_pulumi),
+    LookHere(PLUGIN, look_at_plugin),
 )
