@@ -10,21 +10,9 @@ import pytest
 
 from provisioning.inventory import load_inventory
 from tests.infra.recorded_program import SECRET_SIGNATURE, Recording, Registered, preset, record
+from tests.infra.stack_rules import UNTAGGABLE
 
 INSTANCE = "ec2/instance:Instance"
-UNTAGGABLE = (
-    "pulumi:",
-    "samebox:",
-    "aws:ec2/route:",
-    "aws:ec2/routeTableAssociation:",
-    "aws:iam/rolePolicy",
-    "aws:scheduler/schedule:",
-    "aws:s3/bucketPublicAccessBlock:",
-    "aws:s3/bucketOwnershipControls:",
-    "aws:s3/bucketServerSideEncryptionConfiguration:",
-    "aws:s3/bucketLifecycleConfiguration:",
-    "aws:s3/bucketPolicy:",
-)
 
 
 @pytest.fixture(scope="module")
