@@ -64,11 +64,22 @@ def test_the_quotas_are_those_of_the_presets() -> None:
         assert f"# {hosts} vCPUs, and {report} more" in (ROOT / f"infra/presets/{stack}.yaml").read_text()
 
 
+def costs_of(campaign: str) -> dict[str, Any]:
+    """What `samebox cost` says of a campaign, by stack."""
+    command = [str(Path(sys.executable).with_name("samebox")), "cost", f"campaigns/{campaign}.toml", "--json"]
+    said = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+    return {each["stack"]: each for each in said["stacks"]}
+
+
+def test_the_first_run_costs_what_the_guide_says() -> None:
+    """Dollars and minutes of the smallest campaign on the smallest preset."""
+    campaign = costs_of("smoke")["tiny"]["campaign"]
+    assert f"about ${campaign['total']:.2f} and {campaign['hours'] * 60:.0f} minutes" in GUIDE
+
+
 def test_the_prices_are_what_the_command_says() -> None:
     """Of every preset: an hour, the report, the demo campaign in all, its minutes, and those of them in which hosts are vetted."""
-    command = [str(Path(sys.executable).with_name("samebox")), "cost", "campaigns/demo.toml", "--json"]
-    said = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
-    found = {each["stack"]: each for each in said["stacks"]}
+    found = costs_of("demo")
     for stack in STACKS:
         costs, campaign = found[stack], found[stack]["campaign"]
         dollars = [f"${amount:.2f}" for amount in (costs["per_hour"], costs["emr_step"], campaign["total"])]
