@@ -228,8 +228,8 @@ def test_detached_it_asks_here_and_goes_on_elsewhere(run: Run, monkeypatch: pyte
     assert (result.exception, result.return_value) == (None, 0)
     assert run.diary == ["require_ready", "configure"]
     campaign = str(CHECKOUT / "campaigns" / "smoke.toml")
-    typed = ["--representative", "--keep", "--max-replacements", "3", "--stack", "sn", "--yes", "--plain"]
-    assert begun == [["campaign", "aws", campaign, *typed]]
+    chosen = ["--representative", "--keep", "--max-replacements", "3", "--wait-for-capacity", "0.0"]
+    assert begun == [["campaign", "aws", campaign, *chosen, "--stack", "sn", "--yes", "--plain"]]
     for words in ("pid 4711", "samebox status --stack sn", "tail -f", "kill 4711"):
         assert words in result.output
     run.script((LIST, EMPTY), (PREVIEW, engine.lines()))

@@ -84,7 +84,8 @@ def test_a_reserved_place_costs_where_it_stands_empty(tmp_path: Path) -> None:
     reserved = load_shape(write(tmp_path, f"{STACK}  samebox:reserveCapacity: true\n", "Pulumi.r.yaml"))
     roles = cost.hosts_per_hour(reserved, prices)
     assert roles == cost.hosts_per_hour(plain, prices)
-    assert (cost.reserved_per_hour(plain, roles), cost.reserved_per_hour(reserved, roles)) == (0.0, pytest.approx(7.0))
+    assert cost.reserved_per_hour(plain, roles) == 0.0
+    assert cost.reserved_per_hour(reserved, roles) == pytest.approx(7.0)
     metadata = dataclasses.replace(roles[0], role="metadata")
     burstable = dataclasses.replace(roles[1], surplus=0.1)
     assert cost.reserved_per_hour(reserved, [metadata, burstable]) == 0.0

@@ -243,7 +243,7 @@ def test_what_can_not_be_extended_is_refused_before_anything_changes() -> None:
         (("two", "--stack", "smoke"), "'two' is not a valid float"),
         (("--stack", "smoke", "--", "-1"), "-1.0 is not in the range 0<=x<=168"),
         (("169", "--stack", "smoke"), "169.0 is not in the range"),
-        (("2", "--stack", "sn2023"), "makes it from a preset (smoke, sn2020, sn2022)"),
+        (("2", "--stack", "sn2023"), "makes it from a preset (smoke, sn2020, sn2022, tiny)"),
     ],
 )
 def test_mistakes_are_told_without_a_traceback(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:

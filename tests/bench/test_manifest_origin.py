@@ -59,6 +59,7 @@ def test_a_stack_of_ones_own_leaves_the_checkout_clean(checkout: Path) -> None:
         "Pulumi.smoke.yaml",
         "Pulumi.sn2020.yaml",
         "Pulumi.sn2022.yaml",
+        "Pulumi.tiny.yaml",
     ]
     assert origin_of(checkout).git["dirty"] is False
     (checkout / "Pulumi.yaml").write_text("name: samebox\n")

@@ -8,7 +8,6 @@ from typing import Any
 
 import boto3
 import pytest
-from tests.infra.things import buckets, client, things
 
 from infra.given_network import EMR_TAG
 from infra.settings import InvalidSettings
@@ -16,6 +15,7 @@ from provisioning.aws.rehearsal.cloud.kinds import Aws
 from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
 from provisioning.aws.rehearsal.cloud.lookups import LOOKUPS
 from provisioning.aws.rehearsal.cloud.schema import lookup_failures
+from provisioning.aws.rehearsal.cloud.things import buckets, client, things
 from tests.infra.project import OPERATOR_CIDR, NewProject
 from tests.infra.recorded_program import Recording, preset, record
 from tests.infra.test_settings import parsed

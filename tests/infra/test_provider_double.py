@@ -148,7 +148,7 @@ def test_a_wrong_lookup_is_refused() -> None:
         "filters[0].values: is required and missing"
     ]
     assert failures("aws:ec2/getAm:getAm", {}) == ["pulumi_aws has no function for aws:ec2/getAm:getAm"]
-    assert failures("aws:ec2/getVpc:getVpc", {}) == ["the provider double hasn't learnt aws:ec2/getVpc:getVpc yet"]
+    assert failures("aws:ec2/getEips:getEips", {}) == ["the provider double hasn't learnt aws:ec2/getEips:getEips yet"]
 
 
 def test_every_type_it_knows_is_one_of_the_sdk() -> None:
