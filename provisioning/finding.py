@@ -17,4 +17,4 @@ class Finding:
     @property
     def sentence(self) -> str:
         """All of it as a sentence or two; what to do may take several lines."""
-        return f"{self.need}: {self.found}." + (f" {self.next_step}" if self.next_step else "")
+        return f"{self.need}: {self.found.rstrip('.')}." + (f" {self.next_step}" if self.next_step else "")

@@ -28,6 +28,7 @@ from provisioning.aws.rehearsal.cloud import (
     launches,
     offerings,
     placement_groups,
+    quotas,
 )
 from provisioning.aws.rehearsal.cloud.alarm_clock import AlarmClock
 from provisioning.aws.rehearsal.cloud.hosts import Hosts
@@ -46,6 +47,7 @@ def main() -> None:
     capacity_reservations.install(lambda zone, _: launches.require_room(options.state_dir, zone))
     dependencies.install()
     bucket_policies.install()
+    quotas.install()
     images.install(options.state_dir)
     offerings.install(options.state_dir)
     hosts = Hosts(options.state_dir) if options.hosts else None
