@@ -45,7 +45,7 @@ from bench.report import Verdicts
 from bench.results import Results
 from bench.runner import run_campaign, steps_to_run
 from bench.vetted import vetted
-from provisioning.aws.capacity import Patience
+from provisioning.aws.capacity import CapacityWait
 from provisioning.aws.prices import PRICES_FILE
 from provisioning.aws.stack import Stack
 from provisioning.aws.testbed import AwsTestbed
@@ -114,9 +114,9 @@ def aws_campaign(
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
         require_nothing_up(stack)
         require_ready(stack_name, 60 * wait_minutes + sum(step.estimate_s for step in steps))
-        patience = Patience(60 * wait_minutes, zones_of(stack_name))
+        capacity_wait = CapacityWait(60 * wait_minutes, zones_of(stack_name))
         with console.status("looking at the plan"):
-            expires = configure(stack, campaign.name, steps, datetime.now(UTC), waiting_s=patience.longest_s)
+            expires = configure(stack, campaign.name, steps, datetime.now(UTC), waiting_s=capacity_wait.longest_s)
             plan = stack.preview(lambda _: None)
         show_cost(campaign_file, choice, stack_name)
         console.print(
@@ -134,7 +134,7 @@ def aws_campaign(
             return 0
         repeat = [f"samebox campaign aws {shown(campaign_file)}{choice.typed} --stack {stack_name}"]
         with reporter_of(plain, steps) as reporter:
-            testbed = AwsTestbed(stack, on_line=reporter.detail, patience=patience)
+            testbed = AwsTestbed(stack, on_line=reporter.detail, capacity_wait=capacity_wait)
 
             def work(inventory: Inventory) -> Verdicts:
                 reporter.step(vetting_first.title)

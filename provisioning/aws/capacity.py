@@ -19,7 +19,7 @@ PAID = ("aws:ec2/instance:Instance", "aws:ec2/capacityReservation:CapacityReserv
 
 
 @dataclass(frozen=True)
-class Patience:
+class CapacityWait:
     """`wait_s`: how long a zone's refusals for want of capacity are waited out. `zones`: those that may be tried, in this order.
 
     Without zones the stack stays where its config says.
@@ -34,50 +34,50 @@ class Patience:
         return self.wait_s * max(1, len(self.zones))
 
 
-IMPATIENT = Patience()
+NO_WAIT = CapacityWait()
 
 
-class Room:
+class Placement:
     """One stack's place on AWS. `on_line` is told what pulumi does, what is waited for, and what is paid meanwhile."""
 
     def __init__(
         self,
         stack: Stack,
-        patience: Patience,
+        capacity_wait: CapacityWait,
         *,
         on_line: Follow,
         sleep: Callable[[float], None],
         now_s: Callable[[], float],
     ) -> None:
-        self._stack, self._patience = stack, patience
+        self._stack, self._capacity_wait = stack, capacity_wait
         self._on_line, self._sleep, self._now_s = on_line, sleep, now_s
         self._paid: dict[str, None] = {}
 
-    def take(self, *, refresh: bool) -> None:
+    def stand_up(self, *, refresh: bool) -> None:
         """`pulumi up`, in the first zone that has room. Raises StackFailed where none has, and whatever else goes wrong."""
-        if not self._patience.zones:
+        if not self._capacity_wait.zones:
             self._take_here(refresh=refresh)
             return
-        for zone in self._patience.zones:
+        for zone in self._capacity_wait.zones:
             self._stack.set_config(ZONE_KEY, zone)
             try:
                 self._take_here(refresh=refresh)
                 return
             except StackFailed as refused:
-                last = zone == self._patience.zones[-1]
+                last = zone == self._capacity_wait.zones[-1]
                 if refused.kind not in ELSEWHERE or last:
                     raise self._said_whole(refused) from None
             self._on_line(f"{zone} has no room: taking away what was made there, then the next zone")
             self._stack.destroy(self._on_line)
             self._paid.clear()
 
-    def give_back(self) -> None:
+    def forget_zone(self) -> None:
         """The config says again that each zone will do; to be called once the stack is down."""
-        if self._patience.zones:
+        if self._capacity_wait.zones:
             self._stack.set_config(ZONE_KEY, ANY_ZONE)
 
     def _take_here(self, *, refresh: bool) -> None:
-        until_s = self._now_s() + self._patience.wait_s
+        until_s = self._now_s() + self._capacity_wait.wait_s
         repeated = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, StackFailed) and error.kind == "capacity"),
             stop=lambda _: self._now_s() + PAUSE_S > until_s,
@@ -99,6 +99,6 @@ class Room:
 
     def _said_whole(self, refused: StackFailed) -> StackFailed:
         """The last zone's refusal, and what was tried before it."""
-        tried = f"No zone had room: tried {', '.join(self._patience.zones)}"
-        waited = f", for {self._patience.wait_s / 60:g} min each" if self._patience.wait_s else ""
+        tried = f"No zone had room: tried {', '.join(self._capacity_wait.zones)}"
+        waited = f", for {self._capacity_wait.wait_s / 60:g} min each" if self._capacity_wait.wait_s else ""
         return StackFailed(refused.kind, f"{refused}\n{tried}{waited}.", next_step=refused.next_step)

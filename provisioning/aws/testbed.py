@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from provisioning.aws.capacity import IMPATIENT, Patience, Room
+from provisioning.aws.capacity import NO_WAIT, CapacityWait, Placement
 from provisioning.aws.events import Change
 from provisioning.aws.stack import ChangeFailed, ChangeInterrupted, Follow, Stack
 from provisioning.errors import CommandFailed, CommandTimedOut, HostError, HostUnreachable, InvalidInput, SameboxError
@@ -37,7 +37,7 @@ class Clusters(Protocol):
 class AwsTestbed:
     """A Testbed that is a stack. `on_line` is told what pulumi does, line by line, and which hosts are waited for.
 
-    `patience`: what is done when AWS has no room for it.
+    `capacity_wait`: what is done when AWS has no room for it.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class AwsTestbed:
         *,
         on_line: Follow,
         clusters: Clusters | None = None,
-        patience: Patience = IMPATIENT,
+        capacity_wait: CapacityWait = NO_WAIT,
         connect: Connect = connect,
         sleep: Callable[[float], None] = time.sleep,
         now_s: Callable[[], float] = time.monotonic,
@@ -57,11 +57,11 @@ class AwsTestbed:
         self._connect = connect
         self._sleep = sleep
         self._now_s = now_s
-        self._room = Room(stack, patience, on_line=on_line, sleep=sleep, now_s=now_s)
+        self._placement = Placement(stack, capacity_wait, on_line=on_line, sleep=sleep, now_s=now_s)
 
     def up(self) -> Inventory:
         # only what has been up can have lost hosts, and looking at each costs time
-        self._room.take(refresh=bool(self.stack.resource_count()))
+        self._placement.stand_up(refresh=bool(self.stack.resource_count()))
         inventory = self._exported()
         self._await_hosts(inventory, [host.name for host in inventory.hosts])
         return inventory
@@ -103,7 +103,7 @@ class AwsTestbed:
         if self.stack.resource_count():
             self._end_clusters()
             self.stack.destroy(self._on_line)
-        self._room.give_back()
+        self._placement.forget_zone()
 
     def _end_clusters(self) -> None:
         # boto3 takes a third of a second to import, which no other command should wait for

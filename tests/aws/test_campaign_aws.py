@@ -18,7 +18,7 @@ from bench.cli.on_emr import EMR_STEP
 from bench.cli.options import Target
 from bench.cli.teardown import DOWN_STEP, UP_STEP
 from bench.progress import Step
-from provisioning.aws.capacity import Patience
+from provisioning.aws.capacity import CapacityWait
 from provisioning.aws.pulumi_command import Answer, ScriptedPulumi
 from provisioning.aws.stack import Stack
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
@@ -104,7 +104,7 @@ class Run:
             monkeypatch.setattr(aws, name, self._entry(name))
         self.needs_s = 0.0
         self.zones: tuple[str, ...] = ()
-        self.patience: Patience
+        self.capacity_wait: CapacityWait
         self.waiting_s = 0.0
         monkeypatch.setattr(aws, "require_ready", self._require_ready)
         monkeypatch.setattr(aws, "zones_of", lambda _: self.zones)
@@ -119,8 +119,8 @@ class Run:
         monkeypatch.chdir(home)
         self.script()
 
-    def _testbed(self, *_: Any, patience: Patience, **__: Any) -> Run:
-        self.patience = patience
+    def _testbed(self, *_: Any, capacity_wait: CapacityWait, **__: Any) -> Run:
+        self.capacity_wait = capacity_wait
         return self
 
     def configure(self, *_: Any, waiting_s: float) -> str:
@@ -297,13 +297,13 @@ def test_waiting_for_capacity_makes_life_and_credentials_longer(run: Run) -> Non
     """In each zone that may be tried; hosts that were launched at last live as long as those that came at once."""
     run.zones = ("us-west-2a", "us-west-2c")
     run.type("--yes", "--wait-for-capacity", "30")
-    assert run.patience == Patience(1800.0, ("us-west-2a", "us-west-2c"))
+    assert run.capacity_wait == CapacityWait(1800.0, ("us-west-2a", "us-west-2c"))
     assert run.waiting_s == 3600.0
     waited = run.needs_s
     run.script((LIST, EMPTY), (PREVIEW, engine.lines()))
     run.zones = ()
     run.type("--yes")
-    assert (run.patience, run.waiting_s, waited - run.needs_s) == (Patience(), 0.0, 1800.0)
+    assert (run.capacity_wait, run.waiting_s, waited - run.needs_s) == (CapacityWait(), 0.0, 1800.0)
     steps = [Step("load", 7200.0)]
     assert aws.life_of(steps, waiting_s=3600.0) - aws.life_of(steps) == timedelta(hours=1)
 

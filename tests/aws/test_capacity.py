@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.aws.capacity import PAUSE_S, Patience, Room
+from provisioning.aws.capacity import PAUSE_S, CapacityWait, Placement
 from provisioning.aws.failures import StackFailed
 from provisioning.aws.pulumi_command import Answer, ScriptedPulumi
 from provisioning.aws.stack import ChangeInterrupted, Stack
@@ -36,14 +36,16 @@ class Lab:
     """A stack over a scripted pulumi, with a clock that only waiting moves."""
 
     script: Sequence[tuple[str, str | Answer]]
-    patience: Patience
+    capacity_wait: CapacityWait
     said: list[str] = field(default_factory=list)
     now_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.pulumi = ScriptedPulumi(list(self.script))
         stack = Stack("sn", Path(), command=self.pulumi)
-        self.room = Room(stack, self.patience, on_line=self.said.append, sleep=self.sleep, now_s=lambda: self.now_s)
+        self.placement = Placement(
+            stack, self.capacity_wait, on_line=self.said.append, sleep=self.sleep, now_s=lambda: self.now_s
+        )
 
     def sleep(self, seconds: float) -> None:
         """Time passes."""
@@ -55,11 +57,11 @@ class Lab:
         return [line for line in self.said if "trying again" in line]
 
 
-def test_without_patience_the_first_refusal_is_the_end() -> None:
+def test_without_waiting_the_first_refusal_is_the_end() -> None:
     """As `pulumi up` by hand; the message says what would help."""
-    lab = Lab([refused()], Patience())
+    lab = Lab([refused()], CapacityWait())
     with pytest.raises(StackFailed) as raised:
-        lab.room.take(refresh=False)
+        lab.placement.stand_up(refresh=False)
     assert (raised.value.kind, lab.now_s) == ("capacity", 0.0)
     assert "--wait-for-capacity" in raised.value.next_step and "`any`" in raised.value.next_step
 
@@ -68,8 +70,8 @@ def test_it_tries_again_until_there_is_room_and_says_what_is_paid() -> None:
     """Each attempt goes on where the last one stopped; what was launched stays, and is named every time."""
     launched = engine.done("create", "broker-1", host="broker-1")
     reserved = engine.done("create", "samebox-i3en.large", RESERVATION)
-    lab = Lab([refused(), refused(reserved, launched), refused(), DONE], Patience(wait_s=1800.0))
-    lab.room.take(refresh=False)
+    lab = Lab([refused(), refused(reserved, launched), refused(), DONE], CapacityWait(wait_s=1800.0))
+    lab.placement.stand_up(refresh=False)
     lab.pulumi.require_done()
     assert lab.now_s == 3 * PAUSE_S
     first, second, third = lab.waited
@@ -80,9 +82,9 @@ def test_it_tries_again_until_there_is_room_and_says_what_is_paid() -> None:
 
 def test_the_bound_holds() -> None:
     """No pause begins that would end behind it."""
-    lab = Lab([refused()] * 3, Patience(wait_s=2.5 * PAUSE_S))
+    lab = Lab([refused()] * 3, CapacityWait(wait_s=2.5 * PAUSE_S))
     with pytest.raises(StackFailed):
-        lab.room.take(refresh=False)
+        lab.placement.stand_up(refresh=False)
     lab.pulumi.require_done()
     assert lab.now_s == 2 * PAUSE_S
 
@@ -90,18 +92,18 @@ def test_the_bound_holds() -> None:
 @pytest.mark.parametrize("by", ["api error VcpuLimitExceeded: your current vCPU limit of 32", "AccessDenied"])
 def test_nothing_else_is_waited_for(by: str) -> None:
     """A quota, a permission: neither time nor another zone mends it."""
-    lab = Lab([zone("us-west-2a"), refused(by=by)], Patience(1800.0, ("us-west-2a", "us-west-2b")))
+    lab = Lab([zone("us-west-2a"), refused(by=by)], CapacityWait(1800.0, ("us-west-2a", "us-west-2b")))
     with pytest.raises(StackFailed):
-        lab.room.take(refresh=False)
+        lab.placement.stand_up(refresh=False)
     lab.pulumi.require_done()
     assert (lab.now_s, lab.waited) == (0.0, [])
 
 
 def test_ctrl_c_ends_the_waiting() -> None:
     """As everywhere: what pulumi had begun is finished, and the caller takes it away."""
-    lab = Lab([refused(), (UP, Answer(engine.lines(), exit_status=1, interrupted=True))], Patience(wait_s=1800.0))
+    lab = Lab([refused(), (UP, Answer(engine.lines(), exit_status=1, interrupted=True))], CapacityWait(wait_s=1800.0))
     with pytest.raises(ChangeInterrupted):
-        lab.room.take(refresh=False)
+        lab.placement.stand_up(refresh=False)
 
 
 def test_after_the_bound_comes_the_next_zone() -> None:
@@ -120,10 +122,10 @@ def test_after_the_bound_comes_the_next_zone() -> None:
             DONE,
             zone("any"),
         ],
-        Patience(PAUSE_S, ("us-west-2a", "us-west-2b", "us-west-2c")),
+        CapacityWait(PAUSE_S, ("us-west-2a", "us-west-2b", "us-west-2c")),
     )
-    lab.room.take(refresh=False)
-    lab.room.give_back()
+    lab.placement.stand_up(refresh=False)
+    lab.placement.forget_zone()
     lab.pulumi.require_done()
     assert lab.now_s == 2 * PAUSE_S
     assert [line for line in lab.said if "next zone" in line] == [
@@ -136,9 +138,9 @@ def test_where_no_zone_has_room_all_that_was_tried_is_said() -> None:
     """The last zone's things are left to the caller, who takes everything away."""
     lab = Lab(
         [zone("us-west-2a"), refused(), refused(), (DESTROY, engine.lines()), zone("us-west-2b"), refused(), refused()],
-        Patience(PAUSE_S, ("us-west-2a", "us-west-2b")),
+        CapacityWait(PAUSE_S, ("us-west-2a", "us-west-2b")),
     )
     with pytest.raises(StackFailed, match="tried us-west-2a, us-west-2b, for 1 min each") as raised:
-        lab.room.take(refresh=False)
+        lab.placement.stand_up(refresh=False)
     lab.pulumi.require_done()
     assert raised.value.kind == "capacity"

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from bench.checkout import CHECKOUT
-from provisioning.aws.capacity import PAUSE_S, Patience
+from provisioning.aws.capacity import PAUSE_S, CapacityWait
 from provisioning.aws.failures import StackFailed
 from provisioning.aws.rehearsal.cloud.local_cloud import Faults
 from provisioning.aws.rehearsal.cloud.things import client, instances
@@ -101,7 +101,7 @@ def test_a_zone_without_room_is_waited_for_and_then_left(lab: Lab) -> None:
         lab.stack,
         on_line=lab.said.append,
         connect=connect,
-        patience=Patience(PAUSE_S, ("us-west-2a", "us-west-2b")),
+        capacity_wait=CapacityWait(PAUSE_S, ("us-west-2a", "us-west-2b")),
         sleep=pause,
         now_s=lambda: now_s,
     )
