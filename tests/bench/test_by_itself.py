@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.cli.by_itself import ByItself
 
-WAIT_S = 60.0
+WAIT_S = 300.0
 # says that it is at work, until it is told to end, as samebox is: by SIGTERM
 PROGRAM = """
 import signal, sys, time
@@ -21,6 +21,16 @@ def end(number, frame):
     sys.exit(0)
 signal.signal(signal.SIGTERM, end)
 print("begun", *sys.argv[1:])
+time.sleep(600)
+"""
+# the foreground process of a terminal, whose closing ends it, even where the tests were started by nohup
+BEGIN = """
+import signal, sys, time
+from pathlib import Path
+from bench.cli.by_itself import ByItself
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+folder, program, *arguments = sys.argv[1:]
+ByItself(Path(folder)).begin(arguments, program=[sys.executable, "-c", program])
 time.sleep(600)
 """
 
@@ -37,9 +47,7 @@ def begin_in_a_terminal(left: ByItself, arguments: Sequence[str]) -> int:
     """Begins it as the foreground process of a terminal would, and closes that terminal. Returns the process id."""
     child, terminal = pty.fork()
     if child == 0:
-        left.begin(arguments, program=[sys.executable, "-c", PROGRAM])
-        time.sleep(600)  # the terminal's closing ends it
-        os._exit(1)
+        os.execv(sys.executable, [sys.executable, "-c", BEGIN, str(left.folder), PROGRAM, *arguments])
     await_true(lambda: (left.folder / "process").exists() and "begun" in left.log.read_text())
     os.close(terminal)
     _, status = os.waitpid(child, 0)
