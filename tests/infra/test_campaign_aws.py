@@ -49,7 +49,7 @@ def test_from_nothing_to_a_report_to_nothing(tmp_path: Path) -> None:
     assert len(results.finished()) == 2
     # the clients have sent them to the bucket
     assert not [*results.root.glob("trials/*/produced/*.parquet"), *results.root.glob("trials/*/consumed/*.parquet")]
-    assert "a rehearsal: AWS was played by one machine" in results.report_file.read_text()
+    assert "A rehearsal: AWS was played by one machine" in results.report_file.read_text()
     checks = json.loads(results.checks_file.read_text())
     assert {check["verdict"] for check in checks if check["check"] == "no-loss"} == {"met"}
 

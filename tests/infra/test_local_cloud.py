@@ -93,6 +93,15 @@ def test_same_client_token_is_the_same_instance(ec2: EC2Client) -> None:
     assert launch(ec2, ClientToken="one") == launch(ec2, ClientToken="one") != launch(ec2, ClientToken="two")
 
 
+def test_an_instance_takes_its_network_interface_along(ec2: EC2Client) -> None:
+    """As on EC2: nothing is left of one that has ended."""
+    before = len(ec2.describe_network_interfaces()["NetworkInterfaces"])
+    instance = launch(ec2)
+    assert len(ec2.describe_network_interfaces()["NetworkInterfaces"]) == before + 1
+    ec2.terminate_instances(InstanceIds=[instance])
+    assert len(ec2.describe_network_interfaces()["NetworkInterfaces"]) == before
+
+
 def test_what_does_not_exist_is_refused(ec2: EC2Client) -> None:
     """Instance types and images are checked."""
     with pytest.raises(ClientError) as no_type:

@@ -16,7 +16,7 @@ OF_EMR = "ElasticMapReduce"
 
 
 def install() -> None:
-    """Lets a network interface hold what it stands in and behind."""
+    """Lets a network interface hold what it stands in and behind, and go with its instance."""
     moto_delete_subnet, moto_delete_group = EC2Backend.delete_subnet, EC2Backend.delete_security_group
 
     def delete_subnet(self: Any, subnet_id: str) -> Any:
@@ -31,6 +31,13 @@ def install() -> None:
             raise EC2ClientError("DependencyViolation", f"resource {group_id} has a dependent object")
         return moto_delete_group(self, name, group_id)
 
+    moto_interfaces = EC2Backend.get_all_network_interfaces
+
+    def get_all_network_interfaces(self: Any, *asked: Any, **named: Any) -> Any:
+        let_go(self, sorted(set(self.enis) - {each.id for each in _interfaces(self)}))
+        return moto_interfaces(self, *asked, **named)
+
+    EC2Backend.get_all_network_interfaces = get_all_network_interfaces  # type: ignore[method-assign]
     EC2Backend.delete_subnet = delete_subnet  # type: ignore[method-assign]
     EC2Backend.delete_security_group = delete_security_group  # type: ignore[method-assign]
 
@@ -56,7 +63,7 @@ def let_go(ec2: Any, interfaces: list[str]) -> None:
 
 
 def _interfaces(ec2: Any) -> Iterator[Any]:
-    """Those that are in use: the interface of an instance that has ended is not, although moto keeps it."""
+    """Those that there are: the interface of an instance that has ended is gone, although moto keeps it."""
     for each in list(ec2.enis.values()):
         if each.instance is None or each.instance.state != "terminated":
             yield each
