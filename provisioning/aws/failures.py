@@ -24,6 +24,7 @@ Kind = Literal[
     "account",
     "lock",
     "no stack",
+    "state cut off",
     "login",
     "passphrase",
     "plugin",
@@ -63,6 +64,13 @@ RULES: tuple[Rule, ...] = (
         r"no stack named '[^']*' found",
         "there is no stack {stack} in this backend.",
         "`pulumi stack init {stack}` makes it; `pulumi stack ls` and `pulumi whoami -v` show what is there, and where.",
+    ),
+    _rule(
+        "state cut off",
+        r"(?m)failed to load checkpoint: EOF|^(?:error: )?EOF$",
+        "the state of stack {stack} can't be read: a pulumi that keeps it in files was killed while it wrote one.",
+        "`pulumi whoami -v` names the folder. In its .pulumi/stacks/samebox, remove the file {stack}.json.attrs if it is empty: "
+        "{stack}.json itself is whole. Then the same command again.",
     ),
     _rule(
         "login",

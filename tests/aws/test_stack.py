@@ -127,6 +127,8 @@ def test_an_interrupted_up_knows_what_was_done() -> None:
             "in use",
         ),
         ("api error DependencyViolation: resource sg-1 has a dependent object", "in use"),
+        ("error: failed to load checkpoint: EOF", "state cut off"),
+        ("error: EOF", "state cut off"),
         ("error: no resource plugin 'pulumi-resource-aws' found in the workspace at version v7.51.1", "plugin"),
         ("api error RequestLimitExceeded: Request limit exceeded.", "busy"),
         ("api error ThrottlingException: Rate exceeded", "busy"),

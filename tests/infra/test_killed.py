@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,7 @@ from tests.infra.project import NewProject, Project
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra]
 WAIT_S = 300.0
+QUIET_S = 3.0  # of a state that is written after each resource
 HOSTS = 5
 UP = """
 import sys
@@ -46,6 +48,19 @@ def orphans(project: Project) -> set[str]:
     return {each for each in tagged if each not in state}
 
 
+def await_written(project: Project) -> None:
+    """Returns once the engine has written nothing for a while: killed while it writes its state, it leaves one that nobody can read."""
+    state = Path(project.environment["PULUMI_BACKEND_URL"].removeprefix("file://")) / ".pulumi" / "stacks"
+
+    def quiet() -> bool:
+        try:
+            return time.time() - max(file.stat().st_mtime for file in state.rglob("*")) > QUIET_S
+        except FileNotFoundError:  # it is being written
+            return False
+
+    await_true(quiet)
+
+
 def test_a_killed_replacement_leaves_an_orphan_that_the_sweep_takes(new_project: NewProject) -> None:
     """Killed while an instance was being made, the engine forgets it: the sweep takes it, and nothing of the running testbed."""
     project = new_project()
@@ -56,6 +71,7 @@ def test_a_killed_replacement_leaves_an_orphan_that_the_sweep_takes(new_project:
     project.set("generations.broker-2", 2)
     process = project.start("up", "--yes", "--skip-preview")
     await_true(lambda: project.cloud.launches_slowly("broker-2"))
+    await_written(project)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=WAIT_S)
     project.cloud.inject(Faults())
@@ -87,13 +103,16 @@ def test_a_killed_first_up_goes_in_the_documented_order(new_project: NewProject)
     project.cloud.inject(Faults(launch_delay_s={"broker-2": WAIT_S}))
     process = project.start("up", "--yes", "--skip-preview")
     await_true(lambda: project.cloud.launches_slowly("broker-2"))
+    await_written(project)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=WAIT_S)
     project.cloud.inject(Faults())
     await_true(lambda: bool(orphans(project)))
 
     project.pulumi("cancel", "--yes", project.preset)
-    assert "DependencyViolation" in project.destroy(exit_status=1).output, "the orphan stands in the subnet, behind the group"
+    assert "DependencyViolation" in project.destroy(exit_status=1).output, (
+        "the orphan stands in the subnet, behind the group"
+    )
     assert project.samebox("sweep", "--stack", project.preset, "--orphans", "--delete", "--yes").exit_status == 0
     project.destroy()
     swept = project.samebox("sweep", "--stack", project.preset, "--delete", "--yes")
