@@ -22,7 +22,7 @@ from bench.choice import WHOLE, Choice
 from bench.cli.options import choice_options, console, plain_option, shown
 from provisioning.aws.rehearsal.mark import NOTICE, VARIABLE, rehearsing
 from provisioning.aws.shape import read_stack_config, stack_file
-from provisioning.aws.stack import project_directory
+from provisioning.aws.stack import Stack, project_directory
 from provisioning.errors import InvalidInput
 from provisioning.local.lock import exclusive
 
@@ -112,8 +112,8 @@ def rehearsal(stack_name: str | None) -> Iterator[Rehearsal]:
             (project / "results").symlink_to(FOLDER / "results")  # as paths are typed
             (FOLDER / "pulumi").mkdir()
             make_key(FOLDER / "pulumi" / "ssh_key")
-            if template:
-                write_stack(project / f"Pulumi.{stack_name}.yaml", template, FOLDER / "pulumi" / "ssh_key")
+            if stack_name and template:
+                write_stack(Stack(stack_name, project).config_file, template, FOLDER / "pulumi" / "ssh_key")
             environment = environment_of(FOLDER / "pulumi", cloud, engine)
             path = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
             ours = {"PATH": path, VARIABLE: str(FOLDER), "SAMEBOX_HOME": str(FOLDER)}
