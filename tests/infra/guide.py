@@ -19,11 +19,12 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.checkout import CHECKOUT
 from bench.cli.rehearse import Rehearsal, rehearsal
+from provisioning.software.maven import user_cache
 
 GUIDE = CHECKOUT / "docs/aws.md"
 FENCED = re.compile(r"^( *)```\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
@@ -135,10 +136,9 @@ def main() -> None:
         (played / "curl").chmod(0o755)
         path = os.pathsep.join([str(played), made.environment["PATH"]])
         home = made.project / "home"
-        home.mkdir()
-        at_home = Rehearsal(
-            made.cloud, made.before, made.project, {**made.environment, "PATH": path, "HOME": str(home)}
-        )
+        (home / ".ssh").mkdir(parents=True)
+        own = {"PATH": path, "HOME": str(home), "XDG_CACHE_HOME": str(user_cache().parent), "USER": "reader"}
+        at_home = replace(made, environment={**made.environment, **own})
         ended = walk(at_home, tell, options.start)
     sys.exit(1 if any(typed.exit_status for typed in ended) else 0)
 
