@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import boto3
 import pytest
 
 from provisioning.aws.rehearsal.cloud.hosts import require_hosts
-from provisioning.aws.rehearsal.cloud.local_cloud import local_cloud
+from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
 from provisioning.aws.rehearsal.engine.engine import Engine, find_engine
 from provisioning.errors import MissingRequirement
 from tests.infra.project import NewProject, Project
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
 
 
 @pytest.fixture(scope="session")
@@ -45,3 +50,11 @@ def new_project(tmp_path: Path, engine: Engine) -> Iterator[NewProject]:
             return Project(folder, preset, cloud, engine)
 
         yield make
+
+
+@pytest.fixture
+def ec2(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> EC2Client:
+    """EC2 of the module's own `cloud`, reached as any program reaches it: by the environment."""
+    for name, value in cloud.environment.items():
+        monkeypatch.setenv(name, value)
+    return boto3.client("ec2")

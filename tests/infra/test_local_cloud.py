@@ -41,14 +41,6 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
         yield running
 
 
-@pytest.fixture
-def ec2(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> EC2Client:
-    """Its EC2, reached as any program reaches it: by the environment."""
-    for name, value in cloud.environment.items():
-        monkeypatch.setenv(name, value)
-    return boto3.client("ec2")
-
-
 def launch(ec2: EC2Client, **options: Any) -> str:
     """One instance; returns its id."""
     image = options.get("ImageId")

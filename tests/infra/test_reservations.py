@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 
@@ -62,14 +61,6 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
     """A cloud without hosts."""
     with local_cloud(tmp_path / "cloud", hosts=False) as running:
         yield running
-
-
-@pytest.fixture
-def ec2(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> EC2Client:
-    """Its EC2."""
-    for name, value in cloud.environment.items():
-        monkeypatch.setenv(name, value)
-    return boto3.client("ec2")
 
 
 def reserve(ec2: EC2Client, **changes: Any) -> str:
