@@ -4,6 +4,7 @@
 # Usage: bootstrap.sh [PROGRAM:PACKAGE...], programs that are needed beside the usual ones, and Debian's packages for them.
 set -euo pipefail
 also=("$@")
+LOCK_TIMEOUT_S=600 # as long as a machine's daily upgrade may hold apt's locks
 cd "$(dirname "$0")/.."
 
 say() { printf 'samebox setup: %s\n' "$*" >&2; }
@@ -40,23 +41,34 @@ look
 # --- system packages ------------------------------------------------------------------------------------------------
 # Debian starts a daemon when its package is installed. samebox runs its own sshd processes on loopback addresses and wants
 # none on port 22, so for the time of the installation policy-rc.d forbids every start, and the unit is left disabled.
-install_packages() {
-  local policy=/usr/sbin/policy-rc.d had_ssh_unit=no
-  local kept=$policy.samebox-kept
+# The body is a subshell: its trap runs however it ends, with its variables.
+install_packages() (
+  policy=/usr/sbin/policy-rc.d
+  kept=$policy.samebox-kept
+  had_ssh_unit=no
   [ -e /lib/systemd/system/ssh.service ] && had_ssh_unit=yes
   # one that is kept already is the user's; what stands in its place was left by an installation that was killed
-  if [ -e $policy ] && [ ! -e $kept ]; then $as_root mv $policy $kept || return 1; fi
-  restore() { if [ -e "$kept" ]; then $as_root mv "$kept" "$policy"; else $as_root rm -f "$policy"; fi; }
+  if [ -e $policy ] && [ ! -e $kept ]; then $as_root mv $policy $kept || exit 1; fi
+  restore() { if [ -e $kept ]; then $as_root mv $kept $policy; else $as_root rm -f $policy; fi; }
   trap restore EXIT
-  printf '#!/bin/sh\nexit 101\n' | $as_root tee $policy >/dev/null || return 1
-  $as_root chmod 755 $policy || return 1
-  $as_root apt-get update -qq || return 1
-  $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2 || return 1
+  printf '#!/bin/sh\nexit 101\n' | $as_root tee $policy >/dev/null || exit 1
+  $as_root chmod 755 $policy || exit 1
+  update_lists || exit 1
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o DPkg::Lock::Timeout=$LOCK_TIMEOUT_S \
+    --no-install-recommends "$@" >&2 || exit 1
   if [ $had_ssh_unit = no ] && [ -e /lib/systemd/system/ssh.service ]; then
     $as_root deb-systemd-helper disable ssh.service ssh.socket >/dev/null 2>&1 || true
   fi
-  restore
-  trap - EXIT
+)
+
+# apt waits for dpkg's lock if asked to, but never for that of its lists
+update_lists() {
+  local said waited_until_s=$((SECONDS + LOCK_TIMEOUT_S))
+  until said=$($as_root env LC_ALL=C apt-get update -qq 2>&1); do
+    case $said in *"Could not get lock"*) ;; *) printf '%s\n' "$said" >&2; return 1 ;; esac
+    if [ $SECONDS -ge $waited_until_s ]; then printf '%s\n' "$said" >&2; return 1; fi
+    sleep 2
+  done
 }
 
 if [ ${#missing[@]} -gt 0 ]; then
@@ -69,12 +81,18 @@ if [ ${#missing[@]} -gt 0 ]; then
 (the ssh server need not run: systemctl disable --now ssh):
   $install"
   fi
+  exec 9</var/lib/dpkg
+  flock 9 # setups of two clones would overwrite each other's policy-rc.d; the second finds what the first installed
+  look
+fi
+if [ ${#missing[@]} -gt 0 ]; then
   say "installing system packages: ${missing[*]} (no daemon is started)"
   install_packages "${missing[@]}" || fail "apt-get could not install them; its message is above. By hand, as root:
   $install"
   look
   [ ${#missing[@]} -eq 0 ] || fail "still missing after the installation: ${missing[*]}. If an older one comes first on the PATH (as java may), put the newer first."
 fi
+exec 9<&-
 
 # --- Python environment, exactly as locked --------------------------------------------------------------------------
 wanted=$({ pwd; "$python" -VV; cat requirements.lock pyproject.toml; } | sha256sum | cut -d' ' -f1)
