@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shlex
 import signal
 import socket
@@ -43,11 +44,20 @@ class OtherMachine:
     settings: dict[str, Path]
 
 
+def free_address() -> str:
+    """A loopback address on whose port nobody listens; drawn, so that tests of two clones at once don't choose the same."""
+    for _ in range(100):
+        address = f"127.0.{random.randint(201, 254)}.{random.randint(1, 254)}"
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((address, PORT))
+            return address
+    raise OSError(f"none of 100 loopback addresses has port {PORT} free")
+
+
 @contextlib.contextmanager
-def other_machine(
-    folder: Path, address: str, *, role: Role, data_dirs: tuple[DataDir, ...] = ()
-) -> Iterator[OtherMachine]:
-    """Starts the machine with its sshd on `address` (127.x.y.z), and ends all of it."""
+def other_machine(folder: Path, *, role: Role, data_dirs: tuple[DataDir, ...] = ()) -> Iterator[OtherMachine]:
+    """Starts the machine with its sshd on a loopback address of its own, and ends all of it."""
+    address = free_address()
     layers = folder / "layers"
     layers.mkdir()
     settings = {path: folder / path.strip("/").replace("/", "-") for path in SETTINGS}

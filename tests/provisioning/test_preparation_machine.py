@@ -62,7 +62,7 @@ def machine(
     """A client with one owned disk."""
     assert own_state, "this machine is looked at first"
     owned = DataDir(f"{MOUNT}/data", disk, MOUNT, owned=True)
-    with other_machine(tmp_path_factory.mktemp("other"), "127.0.201.1", role="client", data_dirs=(owned,)) as machine:
+    with other_machine(tmp_path_factory.mktemp("other"), role="client", data_dirs=(owned,)) as machine:
         yield machine
 
 
