@@ -40,7 +40,7 @@ test-truth: setup ## do the records tell the truth? Real clusters frozen, killed
 
 test-infra: setup ## the Pulumi program with the real engine and AWS on this machine (the first time it builds pulumi: five minutes of CPU)
 	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs strace:strace; fi # for instances that are hosts, which only root can have
-	@.venv/bin/python -m provisioning.aws.rehearsal.engine.engine
+	@.venv/bin/python -m provisioning.testbeds.aws.rehearsal.engine.engine
 	@$(IN_CLONE) .venv/bin/python -m pytest -m infra
 
 test-statistics: setup ## are intervals and verdicts as sure as they say? 2,000 simulated campaigns of each kind, as tables (five minutes)

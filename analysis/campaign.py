@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from analysis.schema import DRAIN, MEASURE, require_known_schema
 from analysis.storage import Storage
+from contract import results_folder as layout
+from contract.durability import contestant_of
 
 NANOSECONDS = 1_000_000_000
 OPEN_LOOP = "open-loop"  # a rate that is fixed beforehand
@@ -44,8 +46,8 @@ class Trial:
 
     @property
     def contestant(self) -> str:
-        """What is compared inside a cell: a system, or a system with its journal bypassed."""
-        return f"{self.system}-bypass" if self.durability["bypass"] else self.system
+        """What is compared inside a cell: a system, or a system in one of its variants."""
+        return contestant_of(self.system, self.durability)
 
     @property
     def workload(self) -> Mapping[str, Any]:
@@ -174,16 +176,18 @@ class Campaign:
 def read_campaign(storage: Storage, results: str) -> Campaign:
     """Reads the documents of a results folder. Refuses an unknown schema version, naming the file."""
     results = results.rstrip("/")
-    manifest = _known(storage, f"{results}/manifest.json")
-    folders = [entry.name for entry in storage.entries(f"{results}/trials") if entry.is_folder]
-    whole = {name for name in folders if storage.exists(f"{results}/trials/{name}/trial.json")}
-    vetted = [entry.name for entry in storage.entries(f"{results}/vetting") if entry.name.endswith(".json")]
-    again = f"{results}/vetting/again"
+    manifest = _known(storage, f"{results}/{layout.MANIFEST}")
+    folders = [entry.name for entry in storage.entries(f"{results}/{layout.TRIALS}") if entry.is_folder]
+    whole = {name for name in folders if storage.exists(f"{results}/{layout.trial_folder(name)}/{layout.TRIAL}")}
+    vetted = [entry.name for entry in storage.entries(f"{results}/{layout.VETTING}") if entry.name.endswith(".json")]
+    again = f"{results}/{layout.PROBES}"
     probed = [entry.name for entry in storage.entries(again) if entry.name.endswith(".json")]
-    proof = f"{results}/durability_proof.json"
+    proof = f"{results}/{layout.DURABILITY_PROOF}"
     planned = [str(entry["trial"]) for entry in manifest["order"]]
     trials = tuple(
-        Trial(name, _known(storage, f"{results}/trials/{name}/trial.json")) for name in planned if name in whole
+        Trial(name, _known(storage, f"{results}/{layout.trial_folder(name)}/{layout.TRIAL}"))
+        for name in planned
+        if name in whole
     )
     not_recorded = tuple(name for name in planned if name not in whole)
     attempts = {trial.name: trial.document.get("cut_off_attempts", []) for trial in trials}
@@ -192,7 +196,7 @@ def read_campaign(storage: Storage, results: str) -> Campaign:
         results=results,
         manifest=manifest,
         trials=trials,
-        vetting={name.removesuffix(".json"): _known(storage, f"{results}/vetting/{name}") for name in vetted},
+        vetting={name.removesuffix(".json"): _known(storage, f"{results}/{layout.VETTING}/{name}") for name in vetted},
         not_recorded=not_recorded,
         durability_proof=tuple(_known(storage, proof)["cells"]) if storage.exists(proof) else (),
         probes=tuple(_known(storage, f"{again}/{name}") for name in probed),
@@ -204,7 +208,7 @@ def read_campaign(storage: Storage, results: str) -> Campaign:
 
 def _noted_attempts(storage: Storage, results: str, trial: str) -> list[dict[str, Any]]:
     """The attempts at a trial that never became whole."""
-    note = f"{results}/trials/.attempts-{trial}.json"
+    note = f"{results}/{layout.attempts_file(trial)}"
     return list(_known(storage, note)["attempts"]) if storage.exists(note) else []
 
 

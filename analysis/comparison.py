@@ -1,6 +1,6 @@
 """Contestants against each other: one ratio per block, then the median over blocks. It compares trials, never windows or messages.
 
-A contestant is a system, or a system with its journal bypassed. Trials of A/A blocks, in which a contestant meets itself, are in
+A contestant is a system, or a system in one of its variants. Trials of A/A blocks, in which a contestant meets itself, are in
 no ratio of two: they say how far two equals differ.
 
 Only sound trials are compared; what is left out is listed with its reason. A system's outcomes are counted over all its trials

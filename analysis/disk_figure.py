@@ -112,7 +112,8 @@ def _draw(uses: Sequence[DiskUse], cell: Cell, contestants: Sequence[str], exclu
         axes.set_xlabel("MB/s (dashed: what vetting's dd wrote)")
         svg = svg_of(figure, f"Disks, {workload}, level {level}")
     note = (
-        "Filled: written to disk by the machine nearest to its limit, copies, journals and all. Hatched: payload acknowledged in all. "
+        "Filled: written to disk by the machine nearest to its limit, copies and all else that the system writes. "
+        "Hatched: payload acknowledged in all. "
         "Hosts on one machine share its disks."
     )
     columns = (

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from analysis import formatting
 from analysis.drawing import Drawings
 from analysis.percentiles import TABLE_QUANTILES, quantile_name
+from analysis.promise import variant_words
 
 _TEMPLATES = "templates"
 
@@ -41,6 +42,7 @@ def render_page(report: Mapping[str, Any], drawings: Drawings) -> str:
         css=_resource("report.css"),
         sortable=_resource("sortable.min.js"),
         quantiles=_shown_quantiles(report),
+        variant_words=variant_words,
         vetting_rows=_vetting_rows(report["vetting"]),
     )
 

@@ -132,7 +132,7 @@ INSTANCE_TYPES = {
 }
 
 # Families whose machines, from 4 vCPUs on, the report's cluster can be of: EMR has them, it is known how much of their memory driver
-# and executors may have (provisioning/aws/emr_nodes.toml), and what EMR charges for them (provisioning/aws/prices.toml).
+# and executors may have (emr_nodes.toml in provisioning/testbeds/aws), and what EMR charges for them (prices.toml there).
 REPORT_FAMILIES = ("m5",)
 REPORT_LEAST_VCPUS = 4
 REPORT_TYPES = tuple(

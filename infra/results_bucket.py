@@ -10,7 +10,7 @@ import pulumi_aws as aws
 from infra.settings import Settings
 
 ABANDONED_UPLOADS_DAYS = 2
-# archives on their way to hosts (provisioning/aws/bucket_layout.py): needed for minutes, and sent again where they are needed again
+# archives on their way to hosts (provisioning/testbeds/aws/bucket_layout.py): needed for minutes, and sent again if needed
 SOFTWARE, SOFTWARE_DAYS = "software/", 1
 
 

@@ -178,7 +178,7 @@ def parse_settings(texts: Mapping[str, str], *, secret_keys: Collection[str], no
     problems = []
     if "hostKeySeed" in texts and "hostKeySeed" not in secret_keys:
         problems.append(
-            f"samebox:hostKeySeed stands there for everybody to read. Make a new one: {set_command('hostKeySeed', now)}"
+            f"samebox:hostKeySeed is stored in plain text. Make a new one: {set_command('hostKeySeed', now)}"
         )
     try:
         settings = TypeAdapter(Settings).validate_python({key: _structured(text) for key, text in texts.items()})

@@ -11,7 +11,7 @@ SameboxError                 base: what an operator can act on; the command line
 ├── DeploymentError          a system could not be installed, configured, started or stopped
 │   └── UnsupportedDurability   the system can't give the durability level asked for
 ├── ResetError               the testbed could not be brought back to a clean state
-└── StackFailed              a Pulumi stack could not be looked at or changed (provisioning/aws/failures.py)
+└── StackFailed              a Pulumi stack could not be looked at or changed (provisioning/testbeds/aws/failures.py)
 """
 
 from __future__ import annotations

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from provisioning.inventory import Inventory
-from provisioning.local.testbed import LocalTestbed
-from provisioning.ssh import SshHost, connected
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import SshHost, connected
+from provisioning.testbeds.local.testbed import LocalTestbed
+from systems.registry import ports
 
 
 @pytest.fixture(scope="session")
 def local_testbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inventory]:
     """Three brokers and a client on this machine, up until the session ends."""
-    testbed = LocalTestbed(tmp_path_factory.mktemp("testbed") / "state", brokers=3, clients=1)
+    testbed = LocalTestbed(tmp_path_factory.mktemp("testbed") / "state", brokers=3, clients=1, broker_ports=ports())
     try:
         yield testbed.up()
     finally:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from bench.load.driver import Limits, LoadSpec
-from bench.profile import load_profile
-from bench.system_settings import profile_of
-from bench.systems import SYSTEMS
-from bench.trial import PROBE_TOPIC
-from bench.workload import Workload
-from provisioning import daemons
-from provisioning.deployment import DURABILITY, Plan, Topic
-from provisioning.host import Host, on_all
+from bench.campaign.system_settings import profile_of
+from bench.campaign.testbed_profile import load_profile
+from bench.load.load import Limits, LoadSpec, load_spec
+from bench.run.trial import PROBE_TOPIC
+from contract.workload import Workload
+from provisioning.hosts import daemons
+from provisioning.hosts.host import Host, on_all
+from provisioning.reset.wiping import wipe
 from provisioning.software.store import Store
-from provisioning.system_profile import VENDOR_DEFAULT
-from provisioning.wiping import wipe
+from systems.deployment import Plan, Topic
+from systems.profile import VENDOR_DEFAULT
+from systems.registry import DURABILITY, SYSTEMS
 
 LEVEL = "2"  # acknowledged by a quorum, in page caches: what is looked at is the client or the record, not the disk
 
@@ -43,7 +43,7 @@ class ThreeNodes:
         plan = Plan(
             durability=DURABILITY[LEVEL],
             topics=(self.topic,),
-            memory=profile.memory[self.system],
+            memory=SYSTEMS[self.system].memory.for_hosts(None),
             overrides=profile_of(self.system, self._profile, None).settings,
             probe=Topic(PROBE_TOPIC, 1),
             daemon_niceness=profile.daemon_niceness,
@@ -61,8 +61,14 @@ class ThreeNodes:
     def load(self, workload: Workload, *, seed: int = 1, limits: Limits | None = None) -> LoadSpec:
         """A load of the topic."""
         endpoints, topics = self.deployment.endpoints(), (self.topic.name,)
-        return SYSTEMS[self.system].load_spec(
-            workload, endpoints, topics, seed=seed, limits=limits or Limits(), probe_topic=PROBE_TOPIC
+        return load_spec(
+            SYSTEMS[self.system],
+            workload,
+            endpoints,
+            topics,
+            seed=seed,
+            limits=limits or Limits(),
+            probe_topic=PROBE_TOPIC,
         )
 
     def _clear(self) -> None:

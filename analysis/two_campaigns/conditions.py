@@ -101,9 +101,11 @@ def _code(git: Mapping[str, Any]) -> dict[str, str]:
 def _machines(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Per role, what its hosts are; hosts that are alike are named once."""
     roles = {host["name"]: host["role"] for host in manifest["testbed"]["hosts"]}
-    for key in ("cpu_model", "cpus", "memory_bytes", "kernel", "java"):
+    hosts = {name: {**facts, **facts.get("programs", {})} for name, facts in manifest["facts"].items()}
+    programs = dict.fromkeys(key for facts in manifest["facts"].values() for key in facts.get("programs", {}))
+    for key in ("cpu_model", "cpus", "memory_bytes", "kernel", *programs):
         for role in dict.fromkeys(roles.values()):
-            seen = {str(facts.get(key)) for name, facts in manifest["facts"].items() if roles.get(name) == role}
+            seen = {str(facts.get(key)) for name, facts in hosts.items() if roles.get(name) == role}
             yield f"{role}.{key}", ", ".join(sorted(seen))
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from contract import results_folder as layout
+
 UNKNOWN = "not recorded"
 CLIENT = "client"
 
@@ -27,7 +29,7 @@ def effective_settings(folder: Path, manifest: Mapping[str, Any], trials: Iterab
             continue
         cell = f"{trial['system']}.{trial['durability']['name']}.{trial['workload']['name']}"
         values = found.setdefault(cell, defaultdict(set))
-        for component, key, value in _read(folder / "trials" / str(trial["trial"]) / "trial.json"):
+        for component, key, value in _read(folder / layout.trial_folder(str(trial["trial"])) / layout.TRIAL):
             for place, name in places:
                 value = value.replace(place, name)
             values[f"{component}.{key}"].add(value)

@@ -12,15 +12,11 @@ from pathlib import Path
 
 import click
 
-from bench.campaign import load_campaign
+from bench.campaign.campaign import load_campaign
+from bench.campaign.choice import Choice
+from bench.campaign.prepared import Prepared, prepare
 from bench.checkout import RESULTS
-from bench.choice import Choice
-from bench.cli.campaign import (
-    again_option,
-    campaign_argument,
-    fresh_results,
-    reporter_of,
-)
+from bench.cli.campaign import again_option, campaign_argument, fresh_results, reporter_of
 from bench.cli.conclusion import conclude, way_back
 from bench.cli.money import cost, vetting_step
 from bench.cli.on_emr import EMR_STEP, report_on_emr
@@ -39,20 +35,19 @@ from bench.cli.options import (
 from bench.cli.readiness import require_ready, zones_of
 from bench.cli.teardown import DOWN_STEP, SWEEP_STEP, UP_STEP, Keeper
 from bench.cli.testbed import print_vetting, vet_testbed
-from bench.prepared import Prepared, prepare
 from bench.progress import Reporter, Step, clock_text
-from bench.report import Verdicts
-from bench.results import Results
-from bench.runner import run_campaign, steps_to_run
-from bench.vetted import vetted
-from provisioning.aws.capacity import CapacityWait
-from provisioning.aws.prices import PRICES_FILE
-from provisioning.aws.stack import Stack
-from provisioning.aws.testbed import AwsTestbed
-from provisioning.aws.time_to_live import LONGEST_AHEAD, require_time, utc_text
+from bench.report.here import Verdicts
+from bench.results.folder import Results
+from bench.run.runner import run_campaign, steps_to_run
+from bench.run.vetted import vetted
 from provisioning.errors import InvalidInput, SameboxError
-from provisioning.inventory import Inventory
-from provisioning.local.lock import exclusive
+from provisioning.hosts.inventory import Inventory
+from provisioning.testbeds.aws.capacity import CapacityWait
+from provisioning.testbeds.aws.prices import PRICES_FILE
+from provisioning.testbeds.aws.stack import Stack
+from provisioning.testbeds.aws.testbed import AwsTestbed
+from provisioning.testbeds.aws.time_to_live import LONGEST_AHEAD, require_time, utc_text
+from provisioning.testbeds.local.lock import exclusive
 from provisioning.vetting import Thresholds
 
 # A campaign that takes twice as long as estimated still ends before its hosts do.
@@ -256,7 +251,7 @@ class Leftovers:
     def find(self) -> Sequence[str]:
         """What is left and shouldn't be, a line each. What is on its way out isn't left: AWS takes minutes to end an instance."""
         # boto3 takes a third of a second to import, which no other command should wait for
-        from provisioning.aws.sweep import LONGEST_ENDING_S, sweep_of
+        from provisioning.testbeds.aws.sweep import LONGEST_ENDING_S, sweep_of
 
         found = sweep_of(self.stack).await_ending(self.reporter.detail)
         ending = [each for each in found.left if found.is_ending(each)]
@@ -270,9 +265,9 @@ class Leftovers:
 
     def orphans(self) -> Sequence[str]:
         """What no stack knows of, a line each; nothing where that can't be told."""
-        from provisioning.aws.orphans import only_orphans
-        from provisioning.aws.state import known_ids
-        from provisioning.aws.sweep import sweep_of
+        from provisioning.testbeds.aws.orphans import only_orphans
+        from provisioning.testbeds.aws.state import known_ids
+        from provisioning.testbeds.aws.sweep import sweep_of
 
         try:
             sweep = sweep_of(self.stack)

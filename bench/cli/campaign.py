@@ -10,9 +10,10 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from bench.campaign import load_campaign
+from bench.campaign.campaign import load_campaign
+from bench.campaign.choice import Choice, choice_of
+from bench.campaign.prepared import prepare
 from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE
-from bench.choice import Choice, choice_of
 from bench.cli.conclusion import conclude, recorded, says_how_to_go_on
 from bench.cli.detached import bring_home, leave, refuse_if_taken
 from bench.cli.from_bucket import FETCH_STEP, fetch_records, from_option
@@ -33,18 +34,17 @@ from bench.cli.options import (
 )
 from bench.cli.teardown import undisturbed
 from bench.cli.testbed import print_vetting, vet_testbed
-from bench.equipped import SOFTWARE_STEP
 from bench.orchestrator.launch import HANDOVER_STEP
-from bench.prepared import prepare
 from bench.progress import Reporter, Step, reporter_for
-from bench.report import Verdicts, make_report, require_spark
-from bench.results import Results
-from bench.runner import REPORT_TITLE, report_step, require_continuable, run_campaign, steps_to_run
-from bench.vetted import Vetted, load_vetted, vetted
-from provisioning.aws.time_to_live import require_time
+from bench.report.here import Verdicts, make_report, require_spark
+from bench.results.folder import Results
+from bench.run.equipped import SOFTWARE_STEP
+from bench.run.runner import REPORT_TITLE, report_step, require_continuable, run_campaign, steps_to_run
+from bench.run.vetted import Vetted, load_vetted, vetted
 from provisioning.errors import SameboxError
-from provisioning.inventory import Inventory
-from provisioning.local.lock import exclusive
+from provisioning.hosts.inventory import Inventory
+from provisioning.testbeds.aws.time_to_live import require_time
+from provisioning.testbeds.local.lock import exclusive
 
 VETTING_STEP = Step("vetting", 15.0)
 
@@ -238,7 +238,7 @@ def local_campaign(
     repeat = [f"samebox campaign local {shown(campaign_file)}{choice.typed}"]
     first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
     with exclusive(TESTBED_STATE):
-        target, local = Target(), local_testbed()
+        target, local = Target(), local_testbed(campaign.brokers)
         kept = _kept_vetting(target)
         results = fresh_results(Results(RESULTS / campaign.name), again=again)
         steps = [first, VETTING_STEP, *steps_to_run(prepared, ()), report_step(len(prepared.trials)), last]

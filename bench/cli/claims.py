@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.checkout import CHECKOUT, SCRATCH
-from bench.claims import judge_claims, known_claims, require_evidence, require_known
 from bench.cli.campaign import reporter_of
 from bench.cli.options import json_option, plain_option, shown, table_console
 from bench.progress import Step
+from bench.report.claims import judge_claims, known_claims, require_evidence, require_known
 
 _STEP = Step("claims", 2.0)
 _STYLES = {"confirmed": "green", "contradicted": "red", "inconclusive": "yellow"}

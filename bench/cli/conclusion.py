@@ -10,9 +10,9 @@ import click
 
 from bench.cli.options import Target, console, shown
 from bench.progress import Reporter
-from bench.report import Verdicts
-from bench.results import Results
-from provisioning.aws.bucket_layout import results_folder
+from bench.report.here import Verdicts
+from bench.results.folder import Results
+from provisioning.testbeds.aws.bucket_layout import results_folder
 
 
 @contextmanager

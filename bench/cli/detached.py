@@ -7,20 +7,20 @@ from pathlib import Path
 
 import click
 
+from bench.campaign.prepared import Prepared
 from bench.checkout import RESULTS
 from bench.cli.options import Target, console, inventory_option, shown, stack_option, target_of
 from bench.orchestrator.attach import Attached, give_up, release
 from bench.orchestrator.launch import launch, orchestrator_host, require_free
 from bench.orchestrator.state import State, read_state
-from bench.prepared import Prepared
 from bench.progress import Reporter
-from bench.results import Results
-from bench.vetted import Vetted
+from bench.results.folder import Results
+from bench.run.vetted import Vetted
 from provisioning.errors import HostUnreachable
-from provisioning.host import on_all
-from provisioning.inventory import Inventory
-from provisioning.local.lock import exclusive
-from provisioning.ssh import connected
+from provisioning.hosts.host import on_all
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import connected
+from provisioning.testbeds.local.lock import exclusive
 
 INTERRUPTED = 130
 

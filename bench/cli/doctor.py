@@ -17,17 +17,19 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from bench.campaign import load_campaign
+from bench.campaign.campaign import load_campaign
+from bench.campaign.choice import WHOLE
+from bench.campaign.prepared import prepare
+from bench.campaign.space import gibibytes
 from bench.checkout import CHECKOUT
-from bench.choice import WHOLE
 from bench.cli.money import cost_of
 from bench.cli.options import json_option, stack_kind, table_console
 from bench.cli.readiness import findings_of
-from bench.prepared import prepare
-from bench.space import gibibytes
+from provisioning.cache import user_cache
 from provisioning.errors import InvalidInput
-from provisioning.finding import Finding
-from provisioning.software.maven import user_cache
+from provisioning.hosts.requirement import Requirement
+from provisioning.testbeds.finding import Finding
+from systems.registry import operator_requirements
 
 FREE_BYTES_NEEDED = 5 * 2**30
 
@@ -50,7 +52,18 @@ def _program(need: str, name: str, package: str) -> Callable[[], Finding]:
     return look
 
 
+def _requirement(one: Requirement) -> Callable[[], Finding]:
+    def look() -> Finding:
+        met = subprocess.run(["sh", "-c", one.test], capture_output=True, check=False).returncode == 0
+        found = subprocess.run(["sh", "-c", one.shows], capture_output=True, text=True, check=False).stdout.strip()
+        step = f"sudo apt-get install {' '.join(one.packages['debian'])}"
+        return Finding(one.name, met, found or "not found", step)
+
+    return look
+
+
 def _java() -> Finding:
+    """The report's: Spark runs on it."""
     try:
         command = ["java", "-XX:-UsePerfData", "-version"]
         answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stderr
@@ -113,7 +126,7 @@ LOOKS: tuple[Callable[[], Finding], ...] = (
     _program("ssh server program", "sshd", "openssh-server  (it need not run)"),
     _program("ssh-keygen", "ssh-keygen", "openssh-client"),
     _java,
-    _program("Maven", "mvn", "maven"),
+    *(_requirement(one) for one in operator_requirements()),
     _strace,
     _disk,
     _memory,

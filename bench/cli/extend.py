@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import click
 
 from bench.cli.options import console, stack_of
-from provisioning.aws.time_to_live import extend as extend_stack
-from provisioning.aws.time_to_live import utc
+from provisioning.testbeds.aws.time_to_live import extend as extend_stack
+from provisioning.testbeds.aws.time_to_live import utc
 
 
 def _finite(context: click.Context, parameter: click.Parameter, value: float) -> float:

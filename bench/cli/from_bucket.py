@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from bench.progress import Reporter, Step
-from bench.results import Results
-from bench.sent_records import bring_here
+from bench.results.folder import Results
+from bench.results.sent_records import bring_here
 from provisioning.errors import InvalidInput
 
 FETCH_STEP = Step("records from the bucket", 60.0)
@@ -23,8 +23,8 @@ from_option = click.option(
 def fetch_records(results: Results, typed: str, reporter: Reporter) -> None:
     """Brings the records here from the bucket that was typed. Raises InvalidInput if none can be meant."""
     # boto3 takes a third of a second to import, which no other command should wait for
-    from provisioning.aws.session import session
-    from provisioning.aws.storage import Bucket
+    from provisioning.testbeds.aws.session import session
+    from provisioning.testbeds.aws.storage import Bucket
 
     named = results.records_bucket()
     if named is None:

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from bench.campaign.testbed_profile import load_profile
 from bench.cli.detached import refuse_if_taken
 from bench.cli.options import (
     Target,
@@ -23,12 +24,12 @@ from bench.cli.options import (
     stack_option,
     target_of,
 )
-from bench.profile import load_profile
-from provisioning.inventory import Inventory
-from provisioning.local.lock import exclusive
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import connected
 from provisioning.preparation import Preparation, Step
 from provisioning.preparation import prepare as prepare_hosts
-from provisioning.ssh import connected
+from provisioning.testbeds.local.lock import exclusive
+from systems.registry import requirements
 
 MARKS = {"changed": "[yellow]changed[/]", "left": "[yellow]left[/]"}
 
@@ -61,7 +62,7 @@ def prepare_testbed(inventory: Inventory, notice: Callable[[str], None], *, eras
     """Prepares all hosts of an inventory as its kind of testbed wants it. Raises HostsFailed."""
     with connected(inventory) as hosts:
         time_server = load_profile(inventory.testbed.kind).time_server
-        return prepare_hosts(hosts, time_server=time_server, notice=notice, erase=erase)
+        return prepare_hosts(hosts, time_server=time_server, of_systems=requirements(), notice=notice, erase=erase)
 
 
 def print_preparation(preparation: Preparation, target: Target) -> None:

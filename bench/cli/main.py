@@ -32,8 +32,8 @@ from bench.cli import (
     sweep,
     testbed,
 )
-from provisioning.aws.rehearsal.mark import NOTICE, rehearsing
 from provisioning.errors import SameboxError
+from provisioning.testbeds.aws.rehearsal.mark import NOTICE, rehearsing
 
 OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
 # what to do about what the operating system refused

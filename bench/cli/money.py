@@ -11,9 +11,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.campaign import load_campaign
+from bench.campaign.campaign import load_campaign
+from bench.campaign.choice import WHOLE, Choice
+from bench.campaign.prepared import Prepared, prepare
+from bench.campaign.producer_rates import Beyond, beyond_a_process, warning_lines
+from bench.campaign.space import record_bytes
 from bench.checkout import CHECKOUT
-from bench.choice import WHOLE, Choice
 from bench.cli.options import (
     choice_options,
     console,
@@ -23,21 +26,18 @@ from bench.cli.options import (
     stack_kind,
     thresholds_option,
 )
-from bench.prepared import Prepared, prepare
-from bench.producer_rates import Beyond, beyond_a_process, warning_lines
 from bench.progress import Step, clock_text
-from bench.results import Results
-from bench.runner import steps_to_run
-from bench.space import record_bytes
-from bench.spent import run_of
-from provisioning.aws import cost as costs
-from provisioning.aws.presets import differences
-from provisioning.aws.prices import PRICES_FILE, PriceTable, load_prices
-from provisioning.aws.shape import Shape, load_shape, stack_file, stack_name, stacks
-from provisioning.aws.stack import project_directory
-from provisioning.aws.vetting_time import vetting_s
+from bench.results.folder import Results
+from bench.run.runner import steps_to_run
+from bench.run.spent import run_of
 from provisioning.errors import InvalidInput
-from provisioning.inventory import Role
+from provisioning.hosts.inventory import Role
+from provisioning.testbeds.aws import cost as costs
+from provisioning.testbeds.aws.presets import differences
+from provisioning.testbeds.aws.prices import PRICES_FILE, PriceTable, load_prices
+from provisioning.testbeds.aws.shape import Shape, load_shape, stack_file, stack_name, stacks
+from provisioning.testbeds.aws.stack import project_directory
+from provisioning.testbeds.aws.vetting_time import vetting_s
 from provisioning.vetting import Thresholds
 
 ROLE_NAMES: dict[Role, str] = {"broker": "brokers", "client": "clients", "metadata": "metadata"}

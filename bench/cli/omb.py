@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 
 import click
 
-from bench.campaign import LARGEST_SEED, Campaign, load_campaign
+from bench.campaign.campaign import LARGEST_SEED, Campaign, load_campaign
 from bench.checkout import STATE
 from bench.cli.options import console, shown
 from bench.omb.campaign import Choices, write_campaign
-from bench.systems import SYSTEMS
-from provisioning.deployment import DURABILITY
 from provisioning.errors import InvalidInput
+from systems.registry import DURABILITY, SYSTEMS
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULTS = Choices(systems=tuple(SYSTEMS), durability=("1",), blocks=1, seed=1)

@@ -15,7 +15,7 @@ from bench.cli.campaign import master_option, reporter_of, results_argument
 from bench.cli.options import console, json_option, plain_option, shown, table_console
 from bench.omb.results import Import, export_results, import_results, require_folder, result_files, trials_to_export
 from bench.progress import Step
-from bench.results import Results
+from bench.results.folder import Results
 
 IMPORTED = RESULTS / "imported"
 REFUSED = 1

@@ -1,4 +1,4 @@
-"""`samebox report --on emr`: where on AWS, and how it is shown. What happens there is provisioning/aws's business."""
+"""`samebox report --on emr`: where on AWS, and how it is shown. What happens there is provisioning/testbeds/aws's business."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import click
 from bench.checkout import CHECKOUT, SCRATCH
 from bench.cli.options import stack_of
 from bench.progress import Reporter, Step
-from bench.report import Verdicts
-from bench.results import Results
-from provisioning.aws.cost import EMR_S
+from bench.report.here import Verdicts
+from bench.results.folder import Results
+from provisioning.cache import user_cache
 from provisioning.document import read_document
 from provisioning.errors import InvalidInput
-from provisioning.software.maven import user_cache
+from provisioning.testbeds.aws.cost import EMR_S
 
 if TYPE_CHECKING:
-    from provisioning.aws.emr_target import EmrTarget
+    from provisioning.testbeds.aws.emr_target import EmrTarget
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,7 +86,7 @@ def report_on_emr(
 ) -> Verdicts:
     """The report, made on AWS and fetched."""
     # boto3 takes a third of a second to import, which no other command should wait for
-    from bench.report_on_emr import make_report_on_emr
+    from bench.report.on_emr import make_report_on_emr
 
     target = _target(stack, outputs_file)
     reporter.step(EMR_STEP.title)
@@ -108,7 +108,7 @@ def says_what_goes_on(reporter: Reporter) -> Iterator[None]:
 
 def _target(stack: str | None, outputs_file: Path | None) -> EmrTarget:
     """What the stack exported says where; the owner, which no output names, is in its config."""
-    from provisioning.aws.emr_target import emr_target
+    from provisioning.testbeds.aws.emr_target import emr_target
 
     if outputs_file is not None:
         return emr_target(read_document(outputs_file), where=str(outputs_file))

@@ -12,25 +12,26 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
+from bench.campaign.choice import Choice
 from bench.checkout import CHECKOUT, LEFT_STATE, STACKS_STATE, TESTBED_STATE, VETTING_STATE
-from bench.choice import Choice
 from bench.cli.by_itself import ByItself
-from bench.systems import SYSTEMS
-from provisioning.aws.rehearsal.mark import KIND, rehearsing
-from provisioning.aws.shape import load_shape
-from provisioning.aws.stack import Follow, Stack, project_directory
-from provisioning.aws.testbed import AwsTestbed
-from provisioning.aws.update_record import UpdateRecord
-from provisioning.aws.vetting_time import thresholds_of
 from provisioning.errors import InvalidInput, SameboxError
-from provisioning.inventory import Inventory, load_inventory
-from provisioning.local.testbed import LocalTestbed
-from provisioning.own_hosts import load_own_hosts
-from provisioning.own_hosts_checks import check_own_hosts
-from provisioning.ssh import connected
-from provisioning.testbed import Testbed
+from provisioning.hosts.inventory import Inventory, load_inventory
+from provisioning.hosts.ssh import connected
+from provisioning.testbeds.aws.rehearsal.mark import KIND, rehearsing
+from provisioning.testbeds.aws.shape import load_shape
+from provisioning.testbeds.aws.stack import Follow, Stack, project_directory
+from provisioning.testbeds.aws.testbed import AwsTestbed
+from provisioning.testbeds.aws.update_record import UpdateRecord
+from provisioning.testbeds.aws.vetting_time import thresholds_of
+from provisioning.testbeds.local.testbed import LocalTestbed
+from provisioning.testbeds.own.checks import check_own_hosts
+from provisioning.testbeds.own.hosts import load_own_hosts
+from provisioning.testbeds.testbed import Testbed
 from provisioning.vetting import Thresholds, load_thresholds, rehearsed
+from systems.registry import SYSTEMS, ports
 
+BROKERS = 3  # of a local testbed, unless asked otherwise
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -133,9 +134,14 @@ def _tarballs(context: click.Context, parameter: click.Parameter, values: tuple[
     return tarballs
 
 
-def local_testbed() -> LocalTestbed:
-    """This checkout's local testbed, up or not."""
-    return LocalTestbed(TESTBED_STATE, notice=lambda text: console.print(f"  {text}", markup=False))
+def local_testbed(brokers: int | None = None) -> LocalTestbed:
+    """This checkout's local testbed, up or not; `brokers` only matters to one that is to be made."""
+    return LocalTestbed(
+        TESTBED_STATE,
+        brokers=brokers or BROKERS,
+        broker_ports=ports(),
+        notice=lambda text: console.print(f"  {text}", markup=False),
+    )
 
 
 def inventory_of(inventory_file: Path | None) -> Inventory:

@@ -11,23 +11,23 @@ from typing import Any
 import click
 from rich.table import Table
 
-from bench.campaign import Campaign, EmptyCell, TrialSpec, empty_cells
+from bench.campaign.campaign import Campaign, EmptyCell, TrialSpec, empty_cells
+from bench.campaign.choice import Choice
+from bench.campaign.cross_check import LeftOut, left_out
+from bench.campaign.prepared import Prepared, prepare
+from bench.campaign.probe_times import planned_probes
+from bench.campaign.producer_rates import beyond_a_process, warning_lines
+from bench.campaign.space import USABLE_SHARE, gibibytes, largest_need, need_of
 from bench.checkout import HOME
-from bench.choice import Choice
 from bench.cli.campaign import VETTING_STEP
 from bench.cli.money import cost_of, dollars, vetting_step
 from bench.cli.omb import Chosen, campaign_or_omb
 from bench.cli.on_emr import EMR_STEP
 from bench.cli.options import choice_options, json_option, read_thresholds, stack_kind, table_console
-from bench.cross_check import LeftOut, left_out
-from bench.prepared import Prepared, prepare
-from bench.probe_times import planned_probes
-from bench.producer_rates import beyond_a_process, warning_lines
 from bench.progress import clock_text
-from bench.runner import report_step, steps_to_run
-from bench.space import USABLE_SHARE, gibibytes, largest_need, need_of
-from bench.trial import steps_of
-from bench.workload import Workload
+from bench.run.runner import report_step, steps_to_run
+from bench.run.trial import steps_of
+from contract.workload import Workload
 
 FEWEST_BLOCKS = 6  # of an interval, and so of a noise band; analysis' own number
 

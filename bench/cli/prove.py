@@ -14,7 +14,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.campaign import Campaign, empty_cells
+from bench.campaign.campaign import Campaign, empty_cells
+from bench.campaign.prepared import Prepared, prepare
 from bench.checkout import PROOFS
 from bench.cli.campaign import reporter_of
 from bench.cli.detached import refuse_if_taken
@@ -29,19 +30,19 @@ from bench.cli.options import (
     stack_option,
     target_of,
 )
-from bench.equipped import SOFTWARE_STEP, equip, software_of, store_for
-from bench.prepared import Prepared, prepare
 from bench.progress import Reporter
 from bench.proof.basis import basis_of
 from bench.proof.document import PROOF_FILE, new_folder, proof_document
 from bench.proof.plan import proof_campaign
 from bench.proof.prove import prove_level, steps_of
-from bench.results import write_json
-from provisioning.inventory import Inventory
-from provisioning.local.lock import exclusive
-from provisioning.ssh import connected
-from provisioning.strace import require_strace
-from provisioning.system_profile import VENDOR_DEFAULT
+from bench.results.folder import write_json
+from bench.run.equipped import SOFTWARE_STEP, equip, software_of, store_for
+from contract.durability import variant_of
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import connected
+from provisioning.hosts.strace import require_strace
+from provisioning.testbeds.local.lock import exclusive
+from systems.profile import VENDOR_DEFAULT
 
 MARKS = {"proven": "[green]proven[/]", "not shown": "[yellow]not shown[/]", "disproved": "[bold red]disproved[/]"}
 
@@ -140,22 +141,28 @@ def _print(document: Mapping[str, Any]) -> None:
     table = Table("system", "level", "promise", "verdict", "copies", "why", box=None, header_style="bold")
     for cell in document["cells"]:
         level = cell["durability"]
-        promise = f"{level['replication']} / {level['local']}{', bypass' if level['bypass'] else ''}"
+        promise = f"{level['replication']} / {level['local']}{_variant(level)}"
         why = cell["sentence"].replace("[", r"\[")
         table.add_row(cell["system"], level["name"], promise, MARKS[cell["verdict"]], _copies(cell), why)
     for cell in document["empty"]:
         table.add_row(cell["system"], cell["durability"], "", "-", "", cell["reason"])
     Console(highlight=False).print(table)
     click.echo(
-        "copies: how many messages so many nodes had when the acknowledgement came (in memory: the journal is bypassed)"
+        "copies: how many messages so many nodes had when the acknowledgement came; "
+        "of a variant that acknowledges from memory, in memory"
     )
+
+
+def _variant(durability: Mapping[str, Any]) -> str:
+    variant = variant_of(durability)
+    return "" if variant is None else f", {variant['name']}"
 
 
 def _copies(cell: Mapping[str, Any]) -> str:
     """On how many nodes the messages were, a line each: in a file, or in memory where no file is meant to be written."""
     if cell["evidence"] is None:
         return ""
-    state = "arrived" if cell["durability"]["bypass"] else "written"
+    state = "arrived" if (variant_of(cell["durability"]) or {}).get("in_memory") else "written"
     counts = enumerate(cell["evidence"][state])
     return "\n".join(f"{nodes} node{'s' * (nodes != 1)}: {messages}" for nodes, messages in counts if messages)
 

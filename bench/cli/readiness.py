@@ -6,16 +6,16 @@ from pathlib import Path
 
 from bench.checkout import CHECKOUT
 from bench.cli.options import console
-from provisioning.aws.stack import project_directory
 from provisioning.errors import MissingRequirement
-from provisioning.finding import Finding
+from provisioning.testbeds.aws.stack import project_directory
+from provisioning.testbeds.finding import Finding
 
 
 def findings_of(stack: str, needs_s: float | None) -> tuple[Finding, ...]:
     """What a stack would meet on AWS; `needs_s` is what its campaign takes in all. Raises InvalidInput for an unknown stack."""
     # boto3 takes a third of a second to import, which no other command should wait for
-    from provisioning.aws.readiness.looks import look_around
-    from provisioning.aws.readiness.planned import planned
+    from provisioning.testbeds.aws.readiness.looks import look_around
+    from provisioning.testbeds.aws.readiness.planned import planned
 
     with console.status("asking AWS"):
         return look_around(planned(project_directory(Path.cwd(), CHECKOUT), stack, needs_s=needs_s))
@@ -26,8 +26,8 @@ def zones_of(stack: str) -> tuple[str, ...]:
 
     Raises MissingRequirement if AWS doesn't say which zones have its types.
     """
-    from provisioning.aws.readiness.planned import planned
-    from provisioning.aws.zones import zones_to_try
+    from provisioning.testbeds.aws.readiness.planned import planned
+    from provisioning.testbeds.aws.zones import zones_to_try
 
     return zones_to_try(planned(project_directory(Path.cwd(), CHECKOUT), stack))
 

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.campaign import load_campaign
+from bench.campaign.campaign import load_campaign
+from bench.campaign.choice import WHOLE, Choice
 from bench.checkout import CHECKOUT, STATE
-from bench.choice import WHOLE, Choice
 from bench.cli.options import choice_options, console, plain_option, shown
-from provisioning.aws.rehearsal.mark import NOTICE, VARIABLE, rehearsing
-from provisioning.aws.shape import read_stack_config, stack_file
-from provisioning.aws.stack import Stack, project_directory
 from provisioning.errors import InvalidInput
-from provisioning.local.lock import exclusive
+from provisioning.testbeds.aws.rehearsal.mark import NOTICE, VARIABLE, rehearsing
+from provisioning.testbeds.aws.shape import read_stack_config, stack_file
+from provisioning.testbeds.aws.stack import Stack, project_directory
+from provisioning.testbeds.local.lock import exclusive
 
 if TYPE_CHECKING:
-    from provisioning.aws.rehearsal.cloud.local_cloud import Cloud
+    from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud
 
 FOLDER = STATE / "rehearsal"
 # for campaigns whose loads no single machine can bear
@@ -90,11 +90,11 @@ def rehearsal(stack_name: str | None) -> Iterator[Rehearsal]:
     Raises MissingRequirement saying what this machine lacks, InvalidInput for a stack that nobody has described.
     """
     # moto takes a second to import, which no other command should wait for
-    from provisioning.aws.rehearsal.cloud.hosts import require_hosts
-    from provisioning.aws.rehearsal.cloud.local_cloud import local_cloud
-    from provisioning.aws.rehearsal.cloud.things import things
-    from provisioning.aws.rehearsal.engine.engine import find_engine
-    from provisioning.aws.rehearsal.project import environment_of, lay_out, make_key, write_stack
+    from provisioning.testbeds.aws.rehearsal.cloud.hosts import require_hosts
+    from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import local_cloud
+    from provisioning.testbeds.aws.rehearsal.cloud.things import things
+    from provisioning.testbeds.aws.rehearsal.engine.engine import find_engine
+    from provisioning.testbeds.aws.rehearsal.project import environment_of, lay_out, make_key, write_stack
 
     template = stack_file(project_directory(Path.cwd(), CHECKOUT), stack_name) if stack_name else None
     if template:
@@ -159,7 +159,7 @@ def _follow(made: Rehearsal, command: Sequence[str], *, own_group: bool) -> int:
 
 def _tell_what_is_left(made: Rehearsal) -> int:
     """Says what exists in the cloud and didn't before, asking it and no tag; 1 if that is more than buckets of results."""
-    from provisioning.aws.rehearsal.cloud.things import buckets, things
+    from provisioning.testbeds.aws.rehearsal.cloud.things import buckets, things
 
     kept = sorted(buckets(made.cloud))
     others = sorted(things(made.cloud) - made.before - set(kept))

@@ -22,10 +22,10 @@ from bench.cli.options import (
     stack_option,
     target_of,
 )
-from bench.results import Results
-from provisioning.aws.time_to_live import utc
+from bench.results.folder import Results
 from provisioning.errors import HostError, InvalidInput
-from provisioning.inventory import Inventory
+from provisioning.hosts.inventory import Inventory
+from provisioning.testbeds.aws.time_to_live import utc
 
 
 @click.command()

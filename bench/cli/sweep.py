@@ -16,14 +16,14 @@ from rich.table import Table
 
 from bench.checkout import CHECKOUT
 from bench.cli.options import console, json_option, stack_of, table_console
-from provisioning.aws.shape import read_stack_config, stack_file, stacks
-from provisioning.aws.stack import Stack, project_directory
 from provisioning.errors import InvalidInput, SameboxError
+from provisioning.testbeds.aws.shape import read_stack_config, stack_file, stacks
+from provisioning.testbeds.aws.stack import Stack, project_directory
 
 if TYPE_CHECKING:
-    from provisioning.aws.found import Found
-    from provisioning.aws.leftovers import Leftover
-    from provisioning.aws.sweep import Sweep
+    from provisioning.testbeds.aws.found import Found
+    from provisioning.testbeds.aws.leftovers import Leftover
+    from provisioning.testbeds.aws.sweep import Sweep
 
 LEFT = 1
 HEADINGS = ("kind", "id", "campaign", "region", "state")
@@ -106,13 +106,13 @@ class Looking:
     def sweep(self) -> Sweep:
         """What asks AWS."""
         # boto3 takes a third of a second to import, which no other command should wait for
-        from provisioning.aws.sweep import Sweep, sweep_of
+        from provisioning.testbeds.aws.sweep import Sweep, sweep_of
 
         return sweep_of(self.stack) if self.stack else Sweep(self.regions, self.campaign)
 
     def find(self) -> Found:
         """What AWS has, and then what the state knows: whatever an update had made when AWS was asked is in it."""
-        from provisioning.aws.state import ids, known_ids
+        from provisioning.testbeds.aws.state import ids, known_ids
 
         found = self.sweep.find()
         if self.stack and self.orphans:
@@ -126,7 +126,7 @@ class Looking:
         return self._judged(self.sweep.remove_all(removable, on_line))
 
     def _judged(self, found: Found) -> Found:
-        from provisioning.aws.orphans import only_orphans
+        from provisioning.testbeds.aws.orphans import only_orphans
 
         return only_orphans(found, self.known or {}) if self.orphans else found
 

@@ -10,8 +10,8 @@ from typing import Protocol, TypeVar
 
 from bench.progress import Reporter, Step
 from provisioning.errors import SameboxError
-from provisioning.inventory import Inventory
-from provisioning.testbed import Testbed
+from provisioning.hosts.inventory import Inventory
+from provisioning.testbeds.testbed import Testbed
 
 T = TypeVar("T")
 

@@ -15,6 +15,7 @@ from bench.checkout import TESTBED_STATE, VETTING_STATE
 from bench.cli.detached import refuse_if_taken
 from bench.cli.hosts import prepare_testbed
 from bench.cli.options import (
+    BROKERS,
     Target,
     console,
     inventory_option,
@@ -25,11 +26,11 @@ from bench.cli.options import (
     target_of,
     thresholds_option,
 )
-from bench.vetted import vetted
-from provisioning.host import Host
-from provisioning.inventory import Inventory
-from provisioning.local.lock import exclusive
-from provisioning.ssh import connect
+from bench.run.vetted import vetted
+from provisioning.hosts.host import Host
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import connect
+from provisioning.testbeds.local.lock import exclusive
 from provisioning.vetting import Thresholds, Vetting, vet_and_replace
 from provisioning.vetting import vet as vet_hosts
 
@@ -38,11 +39,14 @@ MARKS = {"accept": "[green]accept[/]", "warn": "[yellow]warn[/]", "reject": "[bo
 
 
 @click.command()
+@click.option(
+    "--brokers", type=click.IntRange(1, 20), default=BROKERS, show_default=True, help="How many broker hosts it has."
+)
 @json_option
-def up(as_json: bool) -> int:
-    """Stand up the local testbed: three broker hosts and a client host on loopback addresses."""
+def up(brokers: int, as_json: bool) -> int:
+    """Stand up the local testbed: broker hosts and a client host on loopback addresses."""
     with exclusive(TESTBED_STATE):
-        inventory = local_testbed().up()
+        inventory = local_testbed(brokers).up()
     if as_json:
         click.echo(inventory.to_json(), nl=False)
     else:

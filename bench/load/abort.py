@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from bench.load.fleet import Fleet, Worker
+from bench.load.workers import Worker, Workers
 from provisioning.errors import CommandTimedOut, HostUnreachable
 
 Rule = Literal["nothing-acknowledged", "disk-full", "host-lost", "worker-died", "deployment-failed", "native-tool"]
@@ -82,34 +82,34 @@ class AcknowledgementWatch:
         self._failed = 0
         self._since_s = now_s()
 
-    def check(self, fleet: Fleet) -> Abort | None:
+    def check(self, workers: Workers) -> Abort | None:
         """To be called after each event; the clock starts with the watch and anew with every acknowledgement."""
-        acked, failed, in_flight = self._counts(fleet)
+        acked, failed, in_flight = self._counts(workers)
         if acked > self._acked or (in_flight == 0 and failed == self._failed):
             self._acked, self._failed, self._since_s = acked, failed, self._now_s()
             return None
-        return self._silence(fleet, self._limit_s)
+        return self._silence(workers, self._limit_s)
 
-    def check_end(self, fleet: Fleet, load_ends_s: float) -> Abort | None:
+    def check_end(self, workers: Workers, load_ends_s: float) -> Abort | None:
         """Once all producers have given up: has the system left them without any answer since the schedule's end?"""
-        _, _, in_flight = self._counts(fleet)
+        _, _, in_flight = self._counts(workers)
         answered = self._since_s > load_ends_s + _PROGRESS_S
-        return self._silence(fleet, 0.0) if in_flight and not answered else None
+        return self._silence(workers, 0.0) if in_flight and not answered else None
 
-    def _silence(self, fleet: Fleet, limit_s: float) -> Abort | None:
+    def _silence(self, workers: Workers, limit_s: float) -> Abort | None:
         silent_s = self._now_s() - self._since_s
         if silent_s < limit_s:
             return None
-        acked, failed, in_flight = self._counts(fleet)
+        acked, failed, in_flight = self._counts(workers)
         reason = f"nothing was acknowledged for {silent_s:.0f} s while {in_flight:,} messages were in flight"
         if failed > self._failed:
             reason += f" and {failed - self._failed:,} failed"
         return Abort("nothing-acknowledged", "outcome", f"{reason}; {acked:,} had been before", None)
 
     @staticmethod
-    def _counts(fleet: Fleet) -> tuple[int, int, int]:
+    def _counts(workers: Workers) -> tuple[int, int, int]:
         """Acknowledged, failed, in flight, over all producers; what a producer gave up at its end stays in flight."""
-        producers = fleet.of_role("producer")
+        producers = workers.of_role("producer")
         acked, failed, in_flight = (
             sum(worker.count(name) for worker in producers) for name in ("acked", "errors", "in_flight")
         )

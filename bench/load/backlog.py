@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench.load.fleet import Fleet
 from bench.load.jobs import CATCH_UP
 from bench.load.samples import unread
-from bench.schedule import SECOND_NS, Schedule
-from bench.workload import Workload
+from bench.load.workers import Workers
+from bench.worker.schedule import SECOND_NS, Schedule
+from contract.workload import Workload
 
 ANNOUNCED_NS = 3 * SECOND_NS
 # Workers tell their counts once a second, each at its own time: below this, nobody knows whether anything is left unread.
@@ -47,13 +47,13 @@ class BacklogWatch:
             _AS_GOOD_AS_READ_MESSAGES, round(_AS_GOOD_AS_READ_S * workload.rate_per_s), left_over(workload)
         )
 
-    def found(self, fleet: Fleet, now_ns: int) -> Drained | None:
+    def found(self, workers: Workers, now_ns: int) -> Drained | None:
         """What is known at `now_ns` (epoch, the workers' clock)."""
         if now_ns < self._drain_from_ns + SECOND_NS:
             return None
         announced_ns = now_ns + ANNOUNCED_NS
         if announced_ns >= self._latest_ns:
             return Drained(max(self._latest_ns, announced_ns), max(self._latest_ns, announced_ns), caught_up=False)
-        if unread(fleet, of=CATCH_UP) > self._left:
+        if unread(workers, of=CATCH_UP) > self._left:
             return None
         return Drained(announced_ns, announced_ns + self._tail_ns, caught_up=True)

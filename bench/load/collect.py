@@ -7,15 +7,13 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from bench.load.upload import Order
+from bench.load.load import LoadResult
+from bench.worker.upload import Order
 from provisioning.errors import HostError
-from provisioning.host import Host, on_all
-from provisioning.inventory import RecordsBucket
-
-if TYPE_CHECKING:
-    from bench.load.driver import LoadResult
+from provisioning.hosts.host import Host, on_all
+from provisioning.hosts.inventory import RecordsBucket
 
 KINDS = ("produced", "consumed")
 _ENDING_TIMEOUT_S = 30.0
@@ -63,7 +61,7 @@ class Upload:
         on_all("uploading records", hosts, upload)
 
     def _send(self, host: Host, order: Order) -> None:
-        process = host.spawn(f"exec {self.pythons[host.name]} -m bench.load.upload")
+        process = host.spawn(f"exec {self.pythons[host.name]} -m bench.worker.upload")
         try:
             process.send_line(order.to_line())
             arrived = set()

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from bench.load.driver import LoadResult
-from bench.schedule import SECOND_NS
+from bench.load.load import LoadResult
+from bench.worker.schedule import SECOND_NS
 
 MEASURE = "measure"
 

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from bench.load.collect import collect_records
-from bench.load.driver import LoadSpec, run_load
 from bench.load.figures import read_figures
 from bench.load.hooks import Hooks
-from bench.workload import Workload
+from bench.load.load import LoadSpec
+from bench.load.worker_pool import run_load
+from contract.workload import Workload
 from provisioning.errors import HostError
-from provisioning.host import Host
+from provisioning.hosts.host import Host
 
-NULL_MODULE = "bench.clients.null"
+NULL_MODULE = "systems.null_client"
 FASTEST_PER_S = 5_000  # the null broker is a Python program: faster, and its own limit would be what is measured
 WARMUP_S, MEASURE_S = 1.0, 4.0
 LEAST_PER_S = 300  # at fewer there would not be ten messages beyond its p99 in that time

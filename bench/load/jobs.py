@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import cast
 
-from bench.clients.client import ClientSpec
-from bench.load.job import Job
-from bench.schedule import Schedule
-from bench.workload import Workload
-
-if TYPE_CHECKING:
-    from bench.load.driver import LoadSpec
+from bench.load.load import LoadSpec
+from bench.worker.job import Job
+from bench.worker.schedule import Schedule
+from systems.client import ClientModule, ClientSpec
 
 CATCH_UP = "catch-up"  # how the subscriptions of a backlog are called
 
@@ -32,15 +30,9 @@ def jobs_of(spec: LoadSpec, schedule: Schedule, run: int) -> list[Job]:
                 worker=f"producer-{index}",
                 index=index,
                 probe_topic=spec.probe_topic,
-                closed_loop=workload.pacing == "closed-loop",
             )
         )
     return jobs
-
-
-def worker_count(workload: Workload) -> int:
-    """How many jobs there are."""
-    return workload.producers + workload.consumers + (workload.backlog.consumers if workload.backlog else 0)
 
 
 def _consumers(
@@ -67,20 +59,18 @@ def client_of(spec: LoadSpec, topic: str, *, members: int = 1) -> ClientSpec:
         service_url=spec.service_url,
         topic=topic,
         settings=dict(spec.client_settings),
-        partitions=workload.partitions,
-        partitioning=workload.partitioning,
-        batch_delay_ms=workload.batch_delay_ms,
-        batch_bytes=workload.batch_bytes,
-        in_flight=workload.in_flight,
-        message_bytes=workload.message_bytes,
+        workload=workload,
         delivery_timeout_s=limits.delivery_timeout_s,
         connect_timeout_s=limits.connect_timeout_s,
-        batching=workload.batching,
-        keys=workload.keys,
-        compression=workload.compression,
         members=members,
         seed=spec.seed,
     )
+
+
+def configuration(spec: LoadSpec) -> Mapping[str, Mapping[str, str]]:
+    """All that a load's clients give their library, for the record; see ClientModule."""
+    client = cast(ClientModule, importlib.import_module(spec.client_module))
+    return client.configuration(client_of(spec, spec.topics[0]))
 
 
 def _job(spec: LoadSpec, schedule: Schedule, run: int, topic: int, *, members: int) -> Job:
@@ -93,9 +83,6 @@ def _job(spec: LoadSpec, schedule: Schedule, run: int, topic: int, *, members: i
         run=run,
         client=client_of(spec, spec.topics[topic], members=members),
         schedule=schedule,
-        compressible_share=workload.compressible_share,
-        payload_pool=workload.payload_pool,
-        drain_s=workload.drain_s,
         start_timeout_s=limits.ready_s + limits.before_start_s + limits.lead_s + 30,
         probe_topic=None,
         output_dir="",

@@ -1,21 +1,18 @@
-"""One run of a fleet, from ready to done: starts all of its workers together, follows them, ends them."""
+"""One run, from ready to done: starts its workers together, follows them, ends them."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from bench.load.abort import Abort, AcknowledgementWatch, of_silence, of_worker
 from bench.load.backlog import BacklogWatch, Drained
-from bench.load.fleet import Fleet
 from bench.load.hooks import Hooks
+from bench.load.load import LoadSpec
 from bench.load.observe import progress_line
 from bench.load.samples import Sampling, received_by_subscription
-from bench.schedule import SECOND_NS, Phase, Schedule
-from provisioning.looks import looks
-
-if TYPE_CHECKING:
-    from bench.load.driver import LoadSpec
+from bench.load.workers import Workers
+from bench.worker.schedule import SECOND_NS, Phase, Schedule
+from provisioning.hosts.looks import looks
 
 _TICK_S = 0.25
 
@@ -23,10 +20,10 @@ _TICK_S = 0.25
 class Run:
     """One run from ready to done. The first abort ends it; what was recorded until then is kept."""
 
-    def __init__(self, spec: LoadSpec, schedule: Schedule, fleet: Fleet, hooks: Hooks) -> None:
+    def __init__(self, spec: LoadSpec, schedule: Schedule, workers: Workers, hooks: Hooks) -> None:
         self._spec, self._limits = spec, spec.limits
         self._schedule = schedule
-        self._fleet = fleet
+        self._workers = workers
         self._hooks = hooks
         self._start_ns: int | None = None
         self._producers_over_ns: int | None = None
@@ -40,9 +37,9 @@ class Run:
             self._hooks.before_start()
             abort = self._gone_meanwhile()
         if abort is None:
-            self._offset_ns = max(worker.ready_offset_ns for worker in self._fleet.workers)
+            self._offset_ns = max(worker.ready_offset_ns for worker in self._workers.all)
             self._start_ns = self._now_ns() + round(self._limits.lead_s * SECOND_NS)
-            self._fleet.tell(self._fleet.workers, {"start_ns": self._start_ns})
+            self._workers.tell(self._workers.all, {"start_ns": self._start_ns})
             self._told_s = time.monotonic()
             self._load_ends_s = self._told_s + self._limits.lead_s + self._schedule.duration_ns / SECOND_NS
             abort = self._follow_producers(self._start_ns)
@@ -71,7 +68,7 @@ class Run:
         return self._offset_ns + time.monotonic_ns()
 
     def _await_ready(self) -> Abort | None:
-        workers = self._fleet.workers
+        workers = self._workers.all
         for _ in looks(self._limits.ready_s):
             abort = self._listen() or self._hooks.watch()
             if abort is not None:
@@ -86,45 +83,45 @@ class Run:
 
     def _gone_meanwhile(self) -> Abort | None:
         """Whether a worker has given up waiting for the start, or has ended."""
-        while self._fleet.next(0) is not None:
+        while self._workers.next(0) is not None:
             pass
-        gone = [worker for worker in self._fleet.workers if worker.state != "ready"]
+        gone = [worker for worker in self._workers.all if worker.state != "ready"]
         if not gone:
             return None
         reason = f"{gone[0].job.worker} did not wait for its start, which took too long to prepare"
         return self._worker_abort() or Abort("worker-died", "validity", reason, gone[0].host.name)
 
     def _worker_abort(self) -> Abort | None:
-        return next((abort for worker in self._fleet.workers if (abort := of_worker(worker)) is not None), None)
+        return next((abort for worker in self._workers.all if (abort := of_worker(worker)) is not None), None)
 
     def _follow_producers(self, start_ns: int) -> Abort | None:
         watch = AcknowledgementWatch(self._limits.nothing_acknowledged_s)
         backlog = BacklogWatch(self._spec.workload, self._schedule, start_ns) if self._spec.workload.backlog else None
-        producers = self._fleet.of_role("producer")
+        producers = self._workers.of_role("producer")
         while not all(worker.over for worker in producers):
-            abort = self._step() or watch.check(self._fleet)
+            abort = self._step() or watch.check(self._workers)
             if abort is not None:
                 return abort
             if backlog is not None and self.drained is None:
                 self._look_at(backlog)
-        return watch.check_end(self._fleet, self._load_ends_s)
+        return watch.check_end(self._workers, self._load_ends_s)
 
     def _look_at(self, backlog: BacklogWatch) -> None:
-        self.drained = backlog.found(self._fleet, self._now_ns())
+        self.drained = backlog.found(self._workers, self._now_ns())
         if self.drained is not None:
-            self._fleet.tell(self._fleet.workers, self.drained.order())
+            self._workers.tell(self._workers.all, self.drained.order())
             self._load_ends_s = time.monotonic() + (self.drained.end_ns - self._now_ns()) / SECOND_NS
 
     def _drain(self) -> Abort | None:
         """Waits until every subscription has what was acknowledged and nothing more comes, or it takes too long."""
-        acked = sum(worker.count("acked") for worker in self._fleet.of_role("producer"))
+        acked = sum(worker.count("acked") for worker in self._workers.of_role("producer"))
         began = moved = time.monotonic()
         before, told = -1, False
         while True:
             abort = self._step()
             if abort is not None:
                 return abort
-            now, received = time.monotonic(), received_by_subscription(self._fleet)
+            now, received = time.monotonic(), received_by_subscription(self._workers)
             if sum(received.values()) != before:
                 before, moved = sum(received.values()), now
             all_received = all(count >= acked for count in received.values())
@@ -139,32 +136,32 @@ class Run:
 
     def _step(self) -> Abort | None:
         """Takes in what workers say, shows the progress, and applies the rules about workers."""
-        self._hooks.on_progress(progress_line(self._fleet, self._load_ends_s - time.monotonic()))
+        self._hooks.on_progress(progress_line(self._workers, self._load_ends_s - time.monotonic()))
         # listened to last: the operator may be held up anywhere, and who spoke meanwhile hasn't been silent
         abort = self._hooks.watch() or self._listen()
         if abort is not None:
             return abort
         now = time.monotonic()
         limit_s = self._limits.silence_s
-        silent = (of_silence(each, limit_s, now, since_s=self._told_s) for each in self._fleet.workers)
+        silent = (of_silence(each, limit_s, now, since_s=self._told_s) for each in self._workers.all)
         return next((abort for abort in silent if abort is not None), None)
 
     def _listen(self) -> Abort | None:
         """Waits a moment for a worker to say something, and takes in all that was said meanwhile: nobody who spoke is called late."""
-        abort, worker = None, self._fleet.next(_TICK_S)
+        abort, worker = None, self._workers.next(_TICK_S)
         while worker is not None:
             if self._spec.sampled and self._start_ns is not None:
                 self.sampling.take(worker, self._start_ns)
             abort = abort or of_worker(worker)
-            worker = self._fleet.next(0)
+            worker = self._workers.next(0)
         return abort
 
     def _end(self, abort: Abort | None) -> None:
         order = {"stop": True} if abort is None else {"abort": abort.reason}
         # who has failed may still be busy with its loop: it is told, too
-        told = [worker for worker in self._fleet.workers if worker.state not in ("done", "died", "lost")]
-        self._fleet.tell(told, order)
+        told = [worker for worker in self._workers.all if worker.state not in ("done", "died", "lost")]
+        self._workers.tell(told, order)
         for _ in looks(self._limits.ending_s):
-            if all(worker.over for worker in self._fleet.workers):
+            if all(worker.over for worker in self._workers.all):
                 return
             self._listen()

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from bench.load.fleet import Fleet, Worker
-from bench.schedule import SECOND_NS
+from bench.load.workers import Worker, Workers
+from bench.worker.schedule import SECOND_NS
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,16 @@ class Sampling:
         )
 
 
-def unread(fleet: Fleet, *, of: str = "") -> int:
+def unread(workers: Workers, *, of: str = "") -> int:
     """Acknowledged and not received, of the subscription that is furthest behind (of those whose name begins with `of`)."""
-    acked = sum(worker.count("acked") for worker in fleet.of_role("producer"))
-    received = [count for name, count in received_by_subscription(fleet).items() if name.startswith(of)]
+    acked = sum(worker.count("acked") for worker in workers.of_role("producer"))
+    received = [count for name, count in received_by_subscription(workers).items() if name.startswith(of)]
     return max(0, acked - min(received, default=acked))
 
 
-def received_by_subscription(fleet: Fleet) -> dict[str, int]:
+def received_by_subscription(workers: Workers) -> dict[str, int]:
     """What each subscription has received so far, over all its consumers."""
     received: dict[str, int] = defaultdict(int)
-    for worker in fleet.of_role("consumer"):
+    for worker in workers.of_role("consumer"):
         received[worker.job.subscription or ""] += worker.count("received")
     return received

@@ -19,10 +19,10 @@ import math
 from collections.abc import Callable
 
 from bench.load.bracket import LESS, MOST_RUNS, NARROW, Tried, bracket
-from bench.load.driver import LoadResult, LoadSpec
-from bench.load.found import Attempt, Found, Kind, bound_of, failed_above
+from bench.load.load import LoadResult, LoadSpec
+from bench.load.search_result import Attempt, Found, Kind, bound_of, failed_above
 from bench.load.sustained import judge
-from bench.workload import Workload
+from contract.workload import Workload
 
 # Short steps differ by a tenth to either side from one to the next: what comes nearer than that is no better known.
 SHORT_STEP_S, NARROW_OF_SHORT_STEPS, MOST_SHORT_STEPS = 10.0, 1.1, 16

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.load.message import HEADER_BYTES
 from bench.omb.fields import OmbWorkload
-from bench.workload import Backlog, Keys, Workload
+from contract.message import HEADER_BYTES
+from contract.workload import Backlog, Keys, Workload
 from provisioning.document import build
 from provisioning.errors import InvalidInput
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.report import job_file, run_plain_job, submit_job
-from bench.results import Results
-from bench.sent_records import require_here
+from bench.report.here import job_file, run_plain_job, submit_job
+from bench.results.folder import Results
+from bench.results.sent_records import require_here
 from provisioning.errors import InvalidInput
 
 

@@ -14,13 +14,13 @@ from bench.orchestrator.fetch import fetch_notes, fetch_results
 from bench.orchestrator.launch import end, give_back, start
 from bench.orchestrator.place import orchestrator_of, place_on
 from bench.orchestrator.state import State, read_state
-from bench.results import Results
-from provisioning import daemons
-from provisioning.aws.time_to_live import require_time
+from bench.results.folder import Results
 from provisioning.errors import HostError, MissingRequirement, SameboxError
-from provisioning.host import Host
-from provisioning.inventory import Inventory
-from provisioning.ssh import connected
+from provisioning.hosts import daemons
+from provisioning.hosts.host import Host
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import connected
+from provisioning.testbeds.aws.time_to_live import require_time
 
 POLL_S = 5.0
 # Each look starts a program on the orchestrator's host, which without metadata hosts is one that measures.
@@ -51,7 +51,7 @@ class Attached:
         state, log_from = read_state(self.host), None
         if state.phase == "claimed":
             raise MissingRequirement(
-                f"{state.lines()[0]}.", next_step=f"If nobody is at it any more: `samebox abandon{self.typed}`"
+                f"{state.lines()[0]}.", next_step=f"If that run is dead: `samebox abandon{self.typed}`"
             )
         campaign = state.claim.campaign if state.claim else ""
         if state.phase in ("died", "failed"):
@@ -95,7 +95,7 @@ class Attached:
                 if time.monotonic() - lost_since > UNREACHABLE_S:
                     raise SameboxError(
                         f"lost sight of it: {error}",
-                        next_step=f"It needs nobody to go on. Look again: samebox resume {self.results.root}{self.typed}",
+                        next_step=f"It continues by itself. Check again: samebox resume {self.results.root}{self.typed}",
                     ) from None
             time.sleep(POLL_WHILE_MEASURING_S if measuring else POLL_S)
 
@@ -104,7 +104,7 @@ class Attached:
         missing = sorted(planned - set(self.results.finished()))
         if missing:
             raise SameboxError(
-                f"{self.host.name} says that the campaign has finished, but {', '.join(missing)} didn't come along.",
+                f"{self.host.name} says that the campaign has finished, but {', '.join(missing)} could not be fetched.",
                 next_step=f"Its records stay where they are: {place_on(self.host.record).folder} on {self.host.name}.",
             )
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from bench.orchestrator.place import place_on
 from bench.orchestrator.state import AGENT
-from bench.results import Results
-from provisioning.agents import ask
+from bench.results.folder import Results
+from contract import results_folder as layout
 from provisioning.errors import HostError, InvalidInput
-from provisioning.host import Host
+from provisioning.hosts.agents import ask
+from provisioning.hosts.host import Host
 
 # Listing many trials' files on a host that is under load.
 LISTING_TIMEOUT_S = 120.0
@@ -23,7 +25,7 @@ def fetch_results(host: Host, campaign: str, results: Results, on_progress: Call
     Each file is checked by its SHA-256. Raises InvalidInput when `results` is of another run, HostError.
     """
     there = place_on(host.record).results_dir(campaign)
-    listing = ask(host, AGENT, {"verb": "files", "folder": there}, timeout_s=LISTING_TIMEOUT_S)
+    listing = _listing(host, there)
     if not listing["campaign"]:
         return ()
     if results.root.exists():
@@ -34,7 +36,7 @@ def fetch_results(host: Host, campaign: str, results: Results, on_progress: Call
     for trial in missing:
         on_progress(f"fetching {trial}")
         partial = results.begin_trial(trial)
-        _fetch_files(host, f"{there}/trials/{trial}", listing["trials"][trial], partial)
+        _fetch_files(host, f"{there}/{layout.trial_folder(trial)}", listing["trials"][trial], partial)
         partial.rename(results.trial_dir(trial))
     return tuple(missing)
 
@@ -46,23 +48,35 @@ def fetch_notes(host: Host, campaign: str, results: Results) -> None:
     """
     if results.root.exists():
         there = place_on(host.record).results_dir(campaign)
-        listing = ask(host, AGENT, {"verb": "files", "folder": there}, timeout_s=LISTING_TIMEOUT_S)
+        listing = _listing(host, there)
         _fetch_files(host, there, listing["notes"], results.root)
 
 
 def _require_same(host: Host, there: str, results: Results) -> None:
     results.manifest()
-    if results.manifest_file.read_bytes() != host.get(f"{there}/manifest.json"):
+    if results.manifest_file.read_bytes() != host.get(f"{there}/{layout.MANIFEST}"):
         raise InvalidInput(
             f"{results.root} is of another run of this campaign than the one on {host.name}.",
             next_step=f"Move it out of the way, and type the same command again: mv {results.root} {results.root}-earlier",
         )
 
 
+def _listing(host: Host, folder: str) -> Any:
+    request = {
+        "verb": "files",
+        "folder": folder,
+        "manifest": layout.MANIFEST,
+        "begun": layout.BEGUN,
+        "noted": layout.NOTED,
+        "whole_trials": layout.WHOLE_TRIALS,
+    }
+    return ask(host, AGENT, request, timeout_s=LISTING_TIMEOUT_S)
+
+
 def _begin(host: Host, there: str, files: Mapping[str, int], results: Results) -> None:
     aside = results.root.with_name(f".{results.root.name}.partial")
     shutil.rmtree(aside, ignore_errors=True)
-    (aside / "trials").mkdir(parents=True)
+    (aside / layout.TRIALS).mkdir(parents=True)
     _fetch_files(host, there, files, aside)
     aside.rename(results.root)
 

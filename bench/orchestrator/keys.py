@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bench.orchestrator.place import Place
 from provisioning.errors import HostsFailed
-from provisioning.host import Host, on_all
+from provisioning.hosts.host import Host, on_all
 
 # The comment of the public key: by it the line is found again. One campaign at a time runs by itself, so one name is enough.
 COMMENT = "samebox-orchestrator"

@@ -13,32 +13,32 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from bench.campaign import TrialSpec
+from bench.campaign.campaign import TrialSpec
+from bench.campaign.prepared import Prepared
+from bench.campaign.space import USABLE_SHARE, gibibytes, record_bytes
 from bench.checkout import CHECKOUT
-from bench.equipped import equip, store_for
-from bench.manifest import origin_of
 from bench.orchestrator import keys
 from bench.orchestrator.place import PROCESS, Place, orchestrator_of, place_on, seen_from_inside
 from bench.orchestrator.state import AGENT, Claim, State, now_text, read_state
 from bench.orchestrator.task import TASK_SCHEMA, Task
-from bench.prepared import Prepared
 from bench.progress import Reporter, Step
-from bench.space import USABLE_SHARE, gibibytes, record_bytes
-from bench.vetted import Vetted
-from provisioning import daemons
-from provisioning.agents import ask
+from bench.run.equipped import equip, store_for
+from bench.run.manifest import origin_of
+from bench.run.vetted import Vetted
+from provisioning.cache import user_cache
 from provisioning.errors import CommandFailed, HostError, HostUnreachable, MissingRequirement, SameboxError
-from provisioning.host import Host
-from provisioning.inventory import Inventory
-from provisioning.software.client_environment import REPOSITORY, Environment, deploy_environment
-from provisioning.software.maven import user_cache
-from provisioning.ssh import connected
+from provisioning.hosts import daemons
+from provisioning.hosts.agents import ask
+from provisioning.hosts.host import Host
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import connected
+from provisioning.software.python_environment import REPOSITORY, Environment, deploy_environment
 
 ORCHESTRATOR = Environment(
     "orchestrator",
     REPOSITORY / "bench" / "orchestrator" / "requirements.lock",
     "samebox",
-    ("bench", "provisioning", "disk-checks"),
+    ("bench", "contract", "provisioning", "systems", "disk-checks"),
 )
 HANDOVER_STEP = Step("the campaign onto its host", 20.0)
 REACH_TIMEOUT_S = 120.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from provisioning.inventory import HostRecord, Inventory
+from provisioning.hosts.inventory import HostRecord, Inventory
 
 PROCESS = "campaign"  # the daemon's name: its pid file is run/campaign.pid
 

@@ -13,18 +13,18 @@ import traceback
 from pathlib import Path
 from types import FrameType
 
-from bench.campaign import load_campaign
+from bench.campaign.campaign import load_campaign
+from bench.campaign.prepared import prepare
 from bench.checkout import RESULTS
-from bench.orchestrator.journal import Journal
 from bench.orchestrator.place import Place
+from bench.orchestrator.progress_log import ProgressLog
 from bench.orchestrator.task import TASK_SCHEMA, Task
-from bench.prepared import prepare
-from bench.results import Results, write_json
-from bench.runner import run_campaign, steps_to_run
-from bench.vetted import load_vetted
+from bench.results.folder import Results, write_json
+from bench.run.runner import run_campaign, steps_to_run
+from bench.run.vetted import load_vetted
 from provisioning.document import parse_document
 from provisioning.errors import SameboxError
-from provisioning.inventory import load_inventory
+from provisioning.hosts.inventory import load_inventory
 
 
 def main() -> int:
@@ -54,14 +54,14 @@ def _run(place: Place) -> None:
     campaign = load_campaign(campaign_file)
     results = Results(RESULTS / campaign.name)
     prepared = prepare(campaign, campaign_file, inventory.testbed.kind, task.choice)
-    journal = Journal(Path(place.progress_file), _say)
-    journal.plan(steps_to_run(prepared, results.finished(), results.probed()))
+    progress = ProgressLog(Path(place.progress_file), _say)
+    progress.plan(steps_to_run(prepared, results.finished(), results.probed()))
     run_campaign(
         prepared,
         inventory,
         load_vetted(Path(place.vetting_file)),
         results,
-        journal,
+        progress,
         tarballs={system: Path(path) for system, path in task.tarballs.items()},
         repeat=task.repeat,
         origin=task.origin,

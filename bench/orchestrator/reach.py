@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from provisioning.errors import SameboxError
-from provisioning.host import on_all
-from provisioning.inventory import load_inventory
-from provisioning.ssh import connected
+from provisioning.hosts.host import on_all
+from provisioning.hosts.inventory import load_inventory
+from provisioning.hosts.ssh import connected
 
 
 def main() -> int:

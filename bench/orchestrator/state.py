@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from bench.orchestrator.place import PROCESS, place_on
 from bench.progress import clock_text
-from provisioning import daemons
-from provisioning.agents import ask
-from provisioning.host import Host
+from provisioning.hosts import daemons
+from provisioning.hosts.agents import ask
+from provisioning.hosts.host import Host
 
 AGENT = Path(__file__).with_name("state_agent.py").read_bytes()
 

@@ -51,23 +51,18 @@ def state(request: dict[str, Any]) -> dict[str, Any]:
 
 def files(request: dict[str, Any]) -> dict[str, Any]:
     """The files of a results folder, with their sizes: the campaign's, each finished trial's, notes: of the others' attempts, and
-    of probes in the middle of the campaign."""
+    of probes in the middle of the campaign. The request says by which patterns each is found."""
     folder = Path(request["folder"])
-    if not (folder / "manifest.json").exists():
+    if not (folder / request["manifest"]).exists():
         return {"campaign": {}, "trials": {}, "notes": {}}
     trials = {}
-    for trial in sorted((folder / "trials").glob("[!.]*/trial.json")):
+    for trial in sorted(folder.glob(request["whole_trials"])):
         trials[trial.parent.name] = listing(trial.parent, trial.parent.rglob("*"))
-    own = [
-        folder / "manifest.json",
-        folder / "campaign.toml",
-        folder / "durability_proof.json",
-        *folder.glob("omb-*.yaml"),
-        *(folder / "vetting").glob("*.json"),
-    ]
-    written_later = [*(folder / "trials").glob(".attempts-*.json"), *(folder / "vetting" / "again").glob("[!.]*.json")]
-    notes = listing(folder, written_later)
-    return {"campaign": listing(folder, own), "trials": trials, "notes": notes}
+
+    def matching(patterns: list[str]) -> dict[str, int]:
+        return listing(folder, [path for pattern in patterns for path in folder.glob(pattern)])
+
+    return {"campaign": matching(request["begun"]), "trials": trials, "notes": matching(request["noted"])}
 
 
 def listing(folder: Path, paths: Any) -> dict[str, int]:

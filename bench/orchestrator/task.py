@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bench.choice import Choice
-from bench.manifest import Origin
+from bench.campaign.choice import Choice
+from bench.run.manifest import Origin
 
 TASK_SCHEMA = 1
 

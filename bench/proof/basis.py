@@ -8,13 +8,24 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bench.checkout import CHECKOUT
-from bench.systems import SYSTEMS
-from provisioning.software.client_environment import LOCK_FILE
+from bench.load.client_hosts import LOCK_FILE
+from systems.registry import SYSTEMS
 
 # what every client is connected by, and what a proof is made with
-_CLIENT = ("bench/clients/client.py", "bench/load/jobs.py", "bench/load/job.py", "bench/load/one_answer.py")
-_PROOF = ("bench/proof", "provisioning/strace.py", "provisioning/strace_agent.py")
-_DEPLOYMENT = ("provisioning/deployment.py", "provisioning/rendering.py", "provisioning/settings.py")
+_CLIENT = (
+    "systems/client.py",
+    "contract/workload.py",
+    "bench/load/jobs.py",
+    "bench/worker/job.py",
+    "bench/worker/one_answer.py",
+)
+_PROOF = (
+    "bench/proof",
+    "bench/worker/sender.py",
+    "bench/worker/marked.py",
+    "provisioning/hosts/strace.py",
+    "provisioning/hosts/strace_agent.py",
+)
 _LOCKED = re.compile(r"^([a-z0-9-]+)==([^\s\\]+)", re.MULTILINE)
 
 Basis = Mapping[str, str]
@@ -23,14 +34,12 @@ Basis = Mapping[str, str]
 def basis_of(system: str, checkout: Path = CHECKOUT) -> Basis:
     """Part -> what identifies it in this checkout: the locked libraries by name and version, everything else by a digest."""
     own = SYSTEMS[system]
-    client, package = own.client_module.replace(".", "/") + ".py", f"provisioning/{own.profiles.parent.name}"
+    client = own.client_module.replace(".", "/") + ".py"
     libraries = _LOCKED.findall((checkout / LOCK_FILE.relative_to(CHECKOUT)).read_text())
     return {
         "client libraries": ", ".join(f"{name} {version}" for name, version in libraries),
         "client code": _digest(checkout, (*_CLIENT, client)),
-        "deployment code": _digest(
-            checkout, (*_DEPLOYMENT, package, f"provisioning/templates/{own.profiles.parent.name}")
-        ),
+        "deployment code": _digest(checkout, _deployment_of(system, checkout)),
         "proof code": _digest(checkout, _PROOF),
     }
 
@@ -40,6 +49,16 @@ def unlike(kept: Basis | None, here: Basis) -> list[str]:
     if kept is None:
         return ["what nobody noted"]
     return [f"different {part}" if part in kept else f"unknown {part}" for part in here if kept.get(part) != here[part]]
+
+
+def _deployment_of(system: str, checkout: Path) -> list[str]:
+    """The system's own folder and all that systems share, but clients and load tools, which put nothing on broker hosts."""
+    others = {checkout / each.client_folder for name, each in SYSTEMS.items() if name != system}
+    return [
+        str(file.relative_to(checkout))
+        for file in (checkout / "systems").rglob("*")
+        if file.is_file() and not others & set(file.parents) and not file.stem.endswith(("client", "load_tool", "keys"))
+    ]
 
 
 def _digest(checkout: Path, paths: Iterable[str]) -> str:

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.campaign import EmptyCell
+from bench.campaign.campaign import EmptyCell
 from bench.proof.basis import Basis, unlike
 from provisioning.document import read_document
 from provisioning.errors import InvalidInput
-from provisioning.inventory import Inventory
-from provisioning.settings import Settings
-from provisioning.system_profile import VENDOR_DEFAULT
+from provisioning.hosts.inventory import Inventory
+from systems.profile import VENDOR_DEFAULT
+from systems.settings import Settings
 
 PROOF_SCHEMA = 1
 PROOF_FILE = "proof.json"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from bench.proof.sending import Sent
 from bench.proof.timeline import Kept, NodeTimeline
-from provisioning.deployment import Durability
+from contract.durability import Durability
 
 Verdict = Literal["proven", "not shown", "disproved"]
 _WORST_LAST: tuple[Verdict, ...] = ("proven", "not shown", "disproved")
@@ -85,7 +85,7 @@ def judge(
     hardly_synced = _hardly_any("synced to disk", by_ack(lambda kept: kept.synced_untimed_ns), by_timer=synced)
     if durability.local == "sync":
         requirements = [_on_enough("synced to disk", synced, copies)]
-    elif durability.bypass:
+    elif durability.variant is not None and durability.variant.in_memory:
         hardly_written = _hardly_any("written to a file", written)
         requirements = [_on_enough("in memory", arrived, copies), hardly_written, hardly_synced]
     else:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.checkout import SCRATCH
-from bench.proof.sender import SenderJob
 from bench.proof.sending import Sent, sender_on
 from bench.proof.timeline import CALLS, NodeTimeline, timeline_of
-from provisioning.clocks import clock_bounds
-from provisioning.host import Host, on_all
-from provisioning.strace import Traced, fetch, traced
-from provisioning.strace_output import completed_calls
+from bench.worker.sender import SenderJob
+from provisioning.hosts.clocks import clock_bounds
+from provisioning.hosts.host import Host, on_all
+from provisioning.hosts.strace import Traced, fetch, traced
+from provisioning.hosts.strace_output import completed_calls
 
 MESSAGES_FILE = "messages.json"
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bench.campaign import CAMPAIGN_SCHEMA, Campaign, empty_cells, order_of
-from bench.system_settings import all_profiles
-from bench.systems import SYSTEMS
-from bench.workload import Workload
-from provisioning.deployment import DURABILITY
+from bench.campaign.campaign import CAMPAIGN_SCHEMA, Campaign, empty_cells, order_of
+from bench.campaign.system_settings import all_profiles
+from contract.workload import Workload
 from provisioning.errors import InvalidInput
-from provisioning.settings import Settings
-from provisioning.system_profile import VENDOR_DEFAULT
+from systems.profile import VENDOR_DEFAULT
+from systems.registry import DURABILITY, SYSTEMS
+from systems.settings import Settings
 
 MESSAGE_BYTES = 1024
 WORKLOAD = "one-by-one"
@@ -22,7 +21,7 @@ def levels_to_prove() -> tuple[str, ...]:
     return tuple(
         name
         for name, durability in DURABILITY.items()
-        if durability.replication != "none" and any(name in system.durability for system in SYSTEMS.values())
+        if durability.replication != "none" and any(name in system.levels for system in SYSTEMS.values())
     )
 
 

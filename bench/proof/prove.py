@@ -11,30 +11,29 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from bench.campaign import TrialSpec
-from bench.clients.client import ClientSpec
-from bench.equipped import Equipped
-from bench.load.driver import Limits
+from bench.campaign.campaign import TrialSpec
 from bench.load.jobs import client_of
+from bench.load.load import Limits, load_spec
 from bench.progress import Reporter, Step
 from bench.proof.judge import Judgement, judge
 from bench.proof.observe import MESSAGES_FILE, Observed, observe
-from bench.proof.sender import SenderJob
-from bench.results import write_json
-from bench.runner import promises_of
-from bench.systems import SYSTEMS
-from bench.trial import TOPIC, plan_of
-from provisioning import daemons
-from provisioning.deployment import DURABILITY, Deployment
+from bench.results.folder import write_json
+from bench.run.equipped import Equipped
+from bench.run.runner import promises_of
+from bench.run.trial import TOPIC, plan_of
+from bench.worker.sender import SenderJob
 from provisioning.errors import DeploymentError, HostUnreachable, SameboxError
-from provisioning.host import Host
-from provisioning.reset import reset
+from provisioning.hosts import daemons
+from provisioning.hosts.host import Host
+from provisioning.reset.reset import reset
 from provisioning.software.store import Store
+from systems.client import ClientSpec
+from systems.deployment import Deployment
+from systems.registry import DURABILITY, SYSTEMS
 
 # Under strace a message may take seconds, a connection a minute.
 DELIVERY_TIMEOUT_S = 120.0
 CONNECT_TIMEOUT_S = 180.0
-REPLICAS = 3  # of every topic, where there are so many brokers
 # Nobody needs what a system would still write: its data are thrown away.
 STOP_GRACE_S = 5.0
 
@@ -104,7 +103,7 @@ def prove_level(
         observed.sent,
         observed.nodes,
         clock_bound_ns=observed.clock_bound_ns,
-        replicas=min(REPLICAS, len(observed.nodes)),
+        replicas=campaign.replication_factor,
     )
     evidence = _evidence(observed, judgement)
     return {**cell, "verdict": judgement.verdict, "sentence": judgement.sentence, "evidence": evidence}
@@ -113,7 +112,7 @@ def prove_level(
 def _client_of(deployment: Deployment, spec: TrialSpec) -> ClientSpec:
     limits = Limits(delivery_timeout_s=DELIVERY_TIMEOUT_S, connect_timeout_s=CONNECT_TIMEOUT_S)
     system = SYSTEMS[spec.system]
-    return client_of(system.load_spec(spec.workload, deployment.endpoints(), (TOPIC,), seed=0, limits=limits), TOPIC)
+    return client_of(load_spec(system, spec.workload, deployment.endpoints(), (TOPIC,), seed=0, limits=limits), TOPIC)
 
 
 def _storing(deployment: Deployment, hosts: Sequence[Host]) -> list[tuple[Host, int]]:

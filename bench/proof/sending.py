@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bench.proof.sender import SenderJob
+from bench.worker.sender import SenderJob
 from provisioning.errors import HostError
-from provisioning.host import Host, RemoteProcess
+from provisioning.hosts.host import Host, RemoteProcess
 
 _LAST_WORDS_TIMEOUT_S = 10.0
 
@@ -60,7 +60,7 @@ class Sender:
 @contextmanager
 def sender_on(host: Host, python: str, job: SenderJob) -> Iterator[Sender]:
     """A sender on a client host, connected to the topic; gone afterwards. Raises HostError."""
-    process = host.spawn(f"exec {python} -m bench.proof.sender")
+    process = host.spawn(f"exec {python} -m bench.worker.sender")
     try:
         process.send_line(job.to_line())
         sender = Sender(host, process, process.lines())

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
-from bench.proof.marked import sequences_in
-from provisioning.strace_output import Call
+from bench.worker.marked import sequences_in
+from provisioning.hosts.strace_output import Call
 
 READS = ("read", "readv", "recvfrom", "recvmsg")
 WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")

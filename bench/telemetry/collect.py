@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from provisioning.errors import HostError
-from provisioning.host import Host, RemoteProcess, on_all
+from provisioning.hosts.host import Host, RemoteProcess, on_all
 
 SCHEMA_VERSION = "1"
 MACHINE = "machine"

@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from provisioning.errors import HostError
-from provisioning.host import Host
-from provisioning.inventory import DataDir
+from provisioning.hosts.host import Host
+from provisioning.hosts.inventory import DataDir
 from provisioning.preparation.step import Status, Step, as_root
 
 FORMAT_TIMEOUT_S = 900.0  # mkfs.xfs discards the whole disk first

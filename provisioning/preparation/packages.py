@@ -7,28 +7,17 @@ locked to the release of the machine image, so the same image means the same ver
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from provisioning.errors import HostError
-from provisioning.host import Host
-from provisioning.inventory import HostRecord
+from provisioning.hosts.host import Host
+from provisioning.hosts.inventory import HostRecord
+from provisioning.hosts.requirement import Requirement, missing_on
 from provisioning.preparation.step import Step, as_root
-from provisioning.software.client_environment import PYTHON_VERSION
+from provisioning.software.python_environment import PYTHON_VERSION
 
 INSTALL_TIMEOUT_S = 1800.0
-EVERY_ROLE = ("broker", "client", "metadata")
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """A program that hosts of `roles` need. `test` exits 0 where it is; `packages`: kind of distribution -> what brings it."""
-
-    name: str
-    test: str
-    packages: Mapping[str, tuple[str, ...]]
-    why: str
-    roles: tuple[str, ...] = EVERY_ROLE
 
 
 @dataclass(frozen=True)
@@ -40,18 +29,6 @@ class Manager:
 
 
 REQUIREMENTS = (
-    Requirement(
-        "Java 17",
-        "java -XX:-UsePerfData -version 2>&1"
-        " | sed -n 's/.*version \"\\([0-9]*\\).*/\\1/p' | awk '$1 >= 17 {ok = 1} END {exit !ok}'",
-        {
-            "amazon": ("java-17-amazon-corretto-devel",),
-            "redhat": ("java-17-openjdk-devel",),
-            "debian": ("openjdk-17-jdk-headless",),
-        },
-        "brokers run on it",
-        ("broker", "metadata"),
-    ),
     Requirement(
         "Python 3.9 or newer",
         "python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'",
@@ -109,9 +86,11 @@ MANAGERS = {
 }
 
 
-def requirements_of(record: HostRecord, *, time_server: str | None) -> tuple[Requirement, ...]:
-    """What a host needs by its role, its disks, and whether it has to follow a time server."""
-    needed = [requirement for requirement in REQUIREMENTS if record.role in requirement.roles]
+def requirements_of(
+    record: HostRecord, *, time_server: str | None, of_systems: Sequence[Requirement] = ()
+) -> tuple[Requirement, ...]:
+    """What a host needs by its role, its disks, whether it has to follow a time server, and for the systems that run there."""
+    needed = [requirement for requirement in (*of_systems, *REQUIREMENTS) if record.role in requirement.roles]
     if any(data_dir.owned for data_dir in record.data_dirs):
         needed.append(XFS)
     return tuple([*needed, CHRONY] if time_server else needed)
@@ -127,18 +106,20 @@ def distribution_of(os_release: str) -> str | None:
     return next((kinds[name] for name in names if name in kinds), None)
 
 
-def provide_packages(host: Host, *, time_server: str | None, may_change: bool) -> list[Step]:
+def provide_packages(
+    host: Host, *, time_server: str | None, may_change: bool, of_systems: Sequence[Requirement] = ()
+) -> list[Step]:
     """Installs what is missing and looks again. Raises HostError naming what is still missing or was upgraded by it."""
-    needed = requirements_of(host.record, time_server=time_server)
-    missing = _missing(host, needed)
+    needed = requirements_of(host.record, time_server=time_server, of_systems=of_systems)
+    missing = missing_on(host, needed)
     if missing and may_change:
         _install(host, missing)
-        still = _missing(host, needed)
+        still = missing_on(host, needed)
         if still:
             raise HostError(
                 host.name,
                 f"still missing after the installation: {', '.join(one.name for one in still)}.",
-                next_step="If an older one comes first on the PATH there (as java may), put the newer first.",
+                next_step="If an older one comes first on the PATH there, put the newer first.",
             )
     return [
         Step(
@@ -154,18 +135,12 @@ def provide_packages(host: Host, *, time_server: str | None, may_change: bool) -
     ]
 
 
-def _missing(host: Host, needed: Sequence[Requirement]) -> list[Requirement]:
-    tests = "; ".join(f"if ( {one.test} ) >/dev/null 2>&1; then echo yes; else echo no; fi" for one in needed)
-    answers = host.run(tests).stdout.split()
-    return [one for one, answer in zip(needed, answers, strict=True) if answer != "yes"]
-
-
 def _install(host: Host, missing: Sequence[Requirement]) -> None:
     kind = distribution_of(host.run("cat /etc/os-release", check=False).stdout)
     if kind is None:
         raise HostError(
             host.name,
-            f"missing: {', '.join(one.name for one in missing)}; and its distribution is none that samebox installs on.",
+            f"missing: {', '.join(one.name for one in missing)}; unsupported distribution, so samebox can't install them.",
             next_step=f"Install them there by hand; valid choices for doing it by itself: {', '.join(sorted(MANAGERS))}.",
         )
     manager = MANAGERS[kind]

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from provisioning.errors import HostError
-from provisioning.facts import boot_ids
-from provisioning.host import Host, on_all
+from provisioning.hosts.facts import boot_ids
+from provisioning.hosts.host import Host, on_all
+from provisioning.hosts.requirement import Requirement
 from provisioning.preparation.disks import provide_disks
 from provisioning.preparation.packages import provide_packages
 from provisioning.preparation.settings import Setting, settings_of
@@ -51,6 +52,7 @@ def prepare(
     hosts: Sequence[Host],
     *,
     time_server: str | None,
+    of_systems: Sequence[Requirement],
     notice: Callable[[str], None],
     erase: bool = False,
     own_boot_id: str | None = None,
@@ -58,6 +60,7 @@ def prepare(
 ) -> Preparation:
     """Prepares all hosts at once; a second time it finds everything as wanted. Raises HostsFailed naming host, setting, found.
 
+    `of_systems`: what the systems that are to run there need.
     `erase`: owned disks that hold something are overwritten. `own_boot_id`: of this machine, read if not given.
     """
     own = Path("/proc/sys/kernel/random/boot_id").read_text().strip() if own_boot_id is None else own_boot_id
@@ -68,7 +71,9 @@ def prepare(
     rows = on_all(
         "providing packages",
         hosts,
-        lambda host: provide_packages(host, time_server=time_server, may_change=host.name not in ours),
+        lambda host: provide_packages(
+            host, time_server=time_server, may_change=host.name not in ours, of_systems=of_systems
+        ),
     )
     notice("disks and directories")
     for name, steps in on_all(

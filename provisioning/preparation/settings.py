@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Literal
 
-from provisioning.inventory import HostRecord
+from provisioning.hosts.inventory import HostRecord
 
 _CHOICE = r"sed 's/.*\[\(.*\)\].*/\1/'"  # the bracketed word of the kernel's "always [madvise] never"
 # C1 of today's server processors is left within 2 us; the deeper ones take 10 to some 100 us

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 
 from provisioning.errors import HostError
-from provisioning.host import Host
-from provisioning.looks import looks
+from provisioning.hosts.host import Host
+from provisioning.hosts.looks import looks
 from provisioning.preparation.step import Status, Step, as_root
 
 WHY = "every host by the same server, near by: end-to-end latency is told by two clocks"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from provisioning.host import Host, on_all
+from provisioning.hosts.host import Host, on_all
 from provisioning.software.way import DIRECT, Put, Way
 
 UNPACK_TIMEOUT_S = 600.0

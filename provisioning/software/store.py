@@ -5,14 +5,15 @@ Hosts never reach for the internet: what they lack is brought to them, over SSH 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Lock
 
-from provisioning.host import Host
+from provisioning.cache import Notice
+from provisioning.errors import InvalidInput
+from provisioning.hosts.host import Host
 from provisioning.software.delivery import Content, deliver, lacking, pack, temporary_archive
-from provisioning.software.maven import Bundle, Notice, bundle_named, bundles, resolve
-from provisioning.software.tarball import Tarball, read_tarball, unpack
+from provisioning.software.software import Software, key_of
 from provisioning.software.way import DIRECT, Way
 
 
@@ -21,84 +22,73 @@ def _silent(line: str) -> None:
 
 
 class Store:
-    """Bundles by name, from Maven or from tarballs that the operator gave; see `provisioning.deployment.SoftwareStore`.
+    """Software by name; see `systems.deployment.SoftwareStore`.
 
-    >>> store = Store(user_cache(), tarballs={"kafka": Path("kafka_2.13-4.3.1.tgz")})
+    >>> store = Store(user_cache(), [MavenJars("kafka", folder)])
     >>> store.deploy("kafka", hosts)
     'software/kafka-4.3.1-0123456789abcdef'
     """
 
     def __init__(
-        self,
-        cache_dir: Path,
-        *,
-        tarballs: Mapping[str, Path] | None = None,
-        notice: Notice = _silent,
-        way: Way = DIRECT,
-        known: Mapping[str, Bundle] | None = None,
+        self, cache_dir: Path, known: Iterable[Software], *, notice: Notice = _silent, way: Way = DIRECT
     ) -> None:
-        """Reads and checks the tarballs. Raises InvalidInput for an unknown name or a file that is no such tarball."""
+        """`known`: the last of a name is the one that is meant."""
         self._cache_dir = cache_dir
         self._notice = notice
         self.way = way
-        self._known = bundles() if known is None else known
-        self._tarballs: dict[str, Tarball] = {}
-        for name, path in (tarballs or {}).items():
-            bundle_named(name, self._known)
-            self._tarballs[name] = read_tarball(name, path)
+        self._known = {software.name: software for software in known}
         self._sizes: dict[str, dict[str, int]] = {}
         self._guard = Lock()
 
-    def names(self) -> tuple[str, ...]:
-        """Every bundle's name."""
-        return tuple(sorted(self._known))
-
     def version(self, name: str) -> str:
         """The version of what `deploy` would bring."""
-        return self._source(name).version
+        return self._named(name).version
 
     def digest(self, name: str) -> str:
-        """SHA-256 telling the content: of the recorded sums, or of the tarball itself."""
-        return self._source(name).digest
+        """SHA-256 telling the content."""
+        return self._named(name).digest
 
-    def libs(self, name: str) -> Path:
-        """The verified jars on this machine, resolved first if need be.
+    def folder(self, name: str) -> Path:
+        """The verified folder on this machine, fetched first if need be.
 
-        Hashed in full when first asked for; afterwards, in the same store, names and sizes are compared.
+        Verified in full when first asked for; afterwards, in the same store, names and sizes are compared.
         """
-        source = self._source(name)
+        software = self._named(name)
         with self._guard:
-            cached = self._cache_dir / "software" / source.key / "libs"
-            if source.key in self._sizes and _sizes(cached) == self._sizes[source.key]:
+            cached = self._cache_dir / "software" / key_of(software)
+            if name in self._sizes and _sizes(cached) == self._sizes[name]:
                 return cached
-            if isinstance(source, Tarball):
-                libs = unpack(source, self._cache_dir)
-            else:
-                libs = resolve(source, self._cache_dir, notice=self._notice)
-            self._sizes[source.key] = _sizes(libs)
-            return libs
+            folder = software.fetch(self._cache_dir, notice=self._notice)
+            self._sizes[name] = _sizes(folder)
+            return folder
 
     def deploy(self, name: str, hosts: Sequence[Host]) -> str:
-        """Puts the bundle on the hosts that lack it; returns its directory relative to their `root` (jars in libs/)."""
-        source = self._source(name)
-        content = Content(source.key, source.digest)
+        """Puts the software on the hosts that lack it; returns its directory relative to their `root`."""
+        software = self._named(name)
+        content = Content(key_of(software), software.digest)
         without = lacking(hosts, content)
         if without:
-            libs = self.libs(name)
+            folder = self.folder(name)
             with temporary_archive(self._cache_dir) as scratch:
-                archive = Path(scratch) / "bundle.tar"
-                pack(((f"libs/{jar.name}", jar) for jar in sorted(libs.iterdir())), archive)
+                archive = Path(scratch) / "software.tar"
+                pack(((str(path.relative_to(folder)), path) for path in _files(folder)), archive)
                 self._notice(
-                    f"{name} {source.version}: sending {archive.stat().st_size // 10**6} MB "
+                    f"{name} {software.version}: sending {archive.stat().st_size // 10**6} MB "
                     f"to {', '.join(host.name for host in without)}"
                 )
                 deliver(without, content, archive, way=self.way)
         return content.relative_dir
 
-    def _source(self, name: str) -> Bundle | Tarball:
-        bundle = bundle_named(name, self._known)
-        return self._tarballs.get(name, bundle)
+    def _named(self, name: str) -> Software:
+        if name not in self._known:
+            valid = ", ".join(sorted(self._known)) or "none"
+            raise InvalidInput(f"no software is called {name!r}. Valid names: {valid}.")
+        return self._known[name]
 
 
-def _sizes(libs: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_size for path in libs.iterdir()} if libs.is_dir() else {}
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    return {str(path): path.lstat().st_size for path in _files(folder)}

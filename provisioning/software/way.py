@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from provisioning.host import Host
+from provisioning.hosts.host import Host
 
 # puts the archive at an absolute path of a host; raises HostError
 Put = Callable[[Host, str], None]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from provisioning.host import Host
-from provisioning.inventory import HostRecord
+from provisioning.hosts.host import Host
+from provisioning.hosts.inventory import HostRecord
 from provisioning.vetting.flushes import flush_findings
 from provisioning.vetting.metrics import METRICS, Metric, median_repeat
 from provisioning.vetting.probes import Progress, Series, find_targets, take_series

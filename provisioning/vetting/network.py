@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from provisioning.disk_checks import ProbeFailed, check_command, run_check
 from provisioning.errors import HostError
-from provisioning.host import Host
+from provisioning.hosts.disk_checks import ProbeFailed, check_command, run_check
+from provisioning.hosts.host import Host
 from provisioning.vetting.probes import Pair
 from provisioning.vetting.thresholds import Profile
 

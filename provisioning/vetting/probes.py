@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from provisioning.disk_checks import ProbeFailed, install_checks, run_check
-from provisioning.host import Host, on_all
-from provisioning.inventory import HostRecord
+from provisioning.hosts.disk_checks import ProbeFailed, install_checks, run_check
+from provisioning.hosts.host import Host, on_all
+from provisioning.hosts.inventory import HostRecord
 from provisioning.vetting.thresholds import Profile
 
 Progress = Callable[[int, int, str], None]  # (steps done, of, what comes next)

@@ -1,4 +1,4 @@
-"""The thresholds of vetting as frozen data, read from provisioning/thresholds.toml or an operator's copy. Judges nothing."""
+"""The thresholds of vetting as frozen data, read from provisioning/vetting/thresholds.toml or an operator's copy. Judges nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from provisioning.document import parse_document
 from provisioning.errors import InvalidInput
 from provisioning.vetting.scatter import Scatter
 
-DEFAULT_THRESHOLDS = Path(__file__).resolve().parent.parent / "thresholds.toml"
+DEFAULT_THRESHOLDS = Path(__file__).with_name("thresholds.toml")
 THRESHOLDS_SCHEMA = 2
 LEAST_REPEATS = 3
 LEAST_FSYNCS = 1000

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
-from provisioning.disk_checks import archive_sha256
-from provisioning.host import Host
-from provisioning.inventory import HostRecord, Inventory
+from provisioning.hosts.disk_checks import archive_sha256
+from provisioning.hosts.host import Host
+from provisioning.hosts.inventory import HostRecord, Inventory
 from provisioning.vetting.judge import judge
 from provisioning.vetting.metrics import fsync_summary
 from provisioning.vetting.network import machine_pairs, take_pairs

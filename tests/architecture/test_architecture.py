@@ -7,27 +7,59 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from bench.systems import SYSTEMS
+from systems.registry import SYSTEMS
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("analysis", "bench", "disk-checks", "infra", "provisioning")
+ROOMS = ("analysis", "bench", "contract", "disk-checks", "infra", "provisioning", "systems")
+PACKAGES = set(ROOMS) - {"disk-checks"}
 MAY_IMPORT = {
-    "analysis": {"analysis"},
-    "bench": {"bench", "provisioning"},
+    "analysis": {"analysis", "contract"},
+    "bench": {"bench", "contract", "provisioning", "systems"},
+    "contract": {"contract"},
     "disk-checks": set(),
     "infra": {"infra"},
-    "provisioning": {"provisioning"},
+    "provisioning": {"contract", "provisioning"},
+    "systems": {"contract", "provisioning", "systems"},
 }
+# what plays EMR on this machine needs Spark's own jars, and fetches them as the systems' are
+REHEARSAL = "provisioning/testbeds/aws/rehearsal/"
 LONGEST_FILE_LINES = 330
+# the words of one system or of one kind of system
+OF_A_SYSTEM = re.compile(
+    r"jvm|\bjava|java\b|\bjars?\b|maven|heap|bookie|bookkeeper|journal|zookeeper|kafka|pulsar|bypass|kraft|librdkafka",
+    re.I,
+)
+MAY_NAME_A_SYSTEM = {
+    # Spark's own Java
+    "analysis/storage.py",
+    "bench/cli/doctor.py",
+    "bench/report/here.py",
+    "provisioning/testbeds/aws/emr_sizes.py",
+    "provisioning/testbeds/aws/spark_step.py",
+    # results of samebox 0.1, which knew one variant
+    "contract/durability.py",
+    # sentences for people
+    "bench/cli/options.py",
+    "provisioning/preparation/settings.py",
+}
+# published evidence, and files of other tools, are about the systems that they name
+EVIDENCE = ("analysis/claims/", "analysis/omb/", REHEARSAL)
 
 
 def python_files(room: str) -> list[Path]:
     """The Python files of one room."""
     return sorted(path for path in (ROOT / room).rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def tracked() -> list[Path]:
+    """Every file of the repository."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    return [path for name in listed if (path := ROOT / name).is_file()]
 
 
 def all_files() -> list[Path]:
@@ -42,6 +74,16 @@ def imported_modules(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             yield node.module
+
+
+def imported_names(path: Path) -> Iterator[str]:
+    """The same, and what is taken from each as if it were a module."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def importers(module: str) -> set[str]:
@@ -61,27 +103,65 @@ def test_every_room_has_files() -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_import_arrows(room: str) -> None:
-    """bench may import provisioning; no other room imports another."""
+    """bench imports systems, systems provisioning; all but infra may import the contract; no other room imports another."""
     for path in python_files(room):
-        ours = {name.split(".")[0] for name in imported_modules(path)} & {"analysis", "bench", "infra", "provisioning"}
-        assert ours <= MAY_IMPORT[room], f"{path.relative_to(ROOT)} imports {ours - MAY_IMPORT[room]}"
+        relative = str(path.relative_to(ROOT))
+        ours = {name.split(".")[0] for name in imported_modules(path)} & PACKAGES
+        allowed = MAY_IMPORT[room] | ({"systems"} if relative.startswith(REHEARSAL) else set())
+        assert ours <= allowed, f"{relative} imports {ours - allowed}"
+
+
+def test_what_client_hosts_get_knows_nothing_of_the_operators() -> None:
+    """Workers, clients and the contract import each other and the standard library, and no more of this checkout."""
+    clients = [ROOT / f"{system.client_module.replace('.', '/')}.py" for system in SYSTEMS.values()]
+    shared = [ROOT / "systems" / f"{name}.py" for name in ("client", "keys", "null_client")]
+    for path in [*python_files("bench/worker"), *python_files("contract"), *clients, *shared]:
+        for name in imported_modules(path):
+            assert name.split(".")[0] not in PACKAGES or name.startswith(
+                ("bench.worker", "contract", "systems.client", "systems.keys")
+            ), f"{path.relative_to(ROOT)} imports {name}"
+
+
+def test_the_contract_is_of_the_standard_library() -> None:
+    """Workers on client hosts have nothing else."""
+    for path in python_files("contract"):
+        for name in imported_modules(path):
+            top = name.split(".")[0]
+            assert top in sys.stdlib_module_names or top == "contract", f"{path.name} imports {name}"
+
+
+def test_no_circle_of_imports() -> None:
+    """Not even for the type checker alone."""
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for room in sorted(PACKAGES)
+        for path in python_files(room)
+    }
+    graph = {
+        name: {each for each in imported_names(path) if each in modules and each != name}
+        for name, path in modules.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 def test_one_door_for_ssh() -> None:
     """Only one file speaks paramiko."""
-    assert importers("paramiko") == {"provisioning/ssh.py"}
+    assert importers("paramiko") == {"provisioning/hosts/ssh.py"}
 
 
 def test_one_door_for_each_broker_client() -> None:
-    """Client libraries are imported in bench/clients only, each in its system's own file."""
-    assert importers("confluent_kafka") == {"bench/clients/kafka.py"}
-    assert importers("pulsar") == {"bench/clients/pulsar.py"}
+    """Client libraries are imported in one file each, in its system's folder."""
+    assert importers("confluent_kafka") == {"systems/kafka/client.py"}
+    assert importers("pulsar") == {"systems/pulsar/client.py"}
 
 
 def test_only_infra_and_aws_know_aws() -> None:
-    """boto3 and pulumi appear in infra/ and provisioning/aws/ only."""
+    """boto3 and pulumi appear in infra/ and provisioning/testbeds/aws/ only."""
     for module in ("boto3", "botocore", "pulumi", "pulumi_aws"):
-        assert all(name.startswith(("infra/", "provisioning/aws/")) for name in importers(module))
+        assert all(name.startswith(("infra/", "provisioning/testbeds/aws/")) for name in importers(module))
 
 
 def test_only_analysis_knows_spark() -> None:
@@ -89,8 +169,8 @@ def test_only_analysis_knows_spark() -> None:
     assert all(name.startswith("analysis/") for name in importers("pyspark"))
 
 
-def named_systems(source: str) -> set[str]:
-    """Systems named in code (identifiers and strings); prose in comments and docstrings doesn't count."""
+def words_of_systems(source: str) -> set[str]:
+    """Words of systems in code (identifiers and strings); prose in comments and docstrings doesn't count."""
     tree = ast.parse(source)
     docstrings = {
         id(node.body[0].value)
@@ -107,23 +187,30 @@ def named_systems(source: str) -> set[str]:
             value = getattr(node, attribute, None)
             if isinstance(value, str):
                 words.append(value)
-    text = " ".join(words).lower()
-    return {system for system in SYSTEMS if system in text}
+    return {found.group() for word in words for found in OF_A_SYSTEM.finditer(word)}
 
 
-def may_name_a_system(path: Path) -> bool:
-    """A system's own files, and the registry."""
-    relative = str(path.relative_to(ROOT))
-    return relative == "bench/systems.py" or any(system in relative for system in SYSTEMS)
+def test_only_a_systems_own_folder_speaks_of_it() -> None:
+    """Neither a name of a file nor code nor a key of TOML outside systems/ is about one system, or about those of one kind."""
+    rooms = tuple(f"{room}/" for room in ROOMS if room != "systems")
+    for path in tracked():
+        relative = str(path.relative_to(ROOT))
+        if relative.startswith(rooms) and not relative.startswith(EVIDENCE) and relative not in MAY_NAME_A_SYSTEM:
+            found = {match.group() for match in OF_A_SYSTEM.finditer(relative)}
+            if path.suffix == ".py":
+                found |= words_of_systems(path.read_text())
+            elif path.suffix == ".toml":
+                lines = (line.partition("#")[0] for line in path.read_text().splitlines())
+                found |= {match.group() for line in lines for match in OF_A_SYSTEM.finditer(line)}
+            assert not found, f"{relative} speaks of {found}"
 
 
-def test_brokers_are_named_in_their_own_files_only() -> None:
-    """Adding a system touches its own files and the registry, nothing else."""
-    for path in all_files():
-        if not may_name_a_system(path):
-            named = named_systems(path.read_text())
-            # an example in a help text is for people, and says nothing about how the code works
-            assert not named or path.name == "options.py", f"{path.relative_to(ROOT)} names {named}"
+def test_the_door_names_no_system() -> None:
+    """What all systems share, in systems/ itself, names none; the registry does, a line for each."""
+    for path in (ROOT / "systems").glob("*.py"):
+        if path.name != "registry.py":
+            named = {name for name in SYSTEMS if name in " ".join(words_of_systems(path.read_text())).lower()}
+            assert not named, f"{path.name} names {named}"
 
 
 def test_disk_checks_use_the_standard_library_only() -> None:
@@ -136,11 +223,11 @@ def test_disk_checks_use_the_standard_library_only() -> None:
 
 
 def test_no_test_of_which_testbed_outside_its_own_folder() -> None:
-    """What holds locally must hold on AWS: only provisioning/local knows that it is local."""
+    """What holds locally must hold on AWS: only provisioning/testbeds/local knows that it is local."""
     pattern = re.compile(r"""(kind|testbed)\w*\s*(==|!=|in)\s*.?["'(]?local""")
     for path in all_files():
         relative = str(path.relative_to(ROOT))
-        if not relative.startswith(("provisioning/local/", "bench/cli/")):
+        if not relative.startswith(("provisioning/testbeds/local/", "bench/cli/")):
             assert not pattern.search(path.read_text()), relative
 
 
@@ -160,10 +247,8 @@ def test_no_kitchen_sink() -> None:
 def test_no_machine_of_ours_in_the_repo() -> None:
     """No absolute path of a developer's machine and no package registry's host stands in a tracked file."""
     forbidden = re.compile(r"/(work|root)/[a-z]|files\.pythonhosted|repo1?\.maven|deb\.debian\.org|registry\.npmjs")
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    for name in tracked:
-        path = ROOT / name
-        if path == Path(__file__) or not path.is_file() or path.suffix in (".png", ".svg", ".parquet"):
+    for path in tracked():
+        if path == Path(__file__) or path.suffix in (".png", ".svg", ".parquet"):
             continue
         found = forbidden.search(path.read_text(errors="replace"))
-        assert found is None, f"{name}: {found.group(0) if found else ''}"
+        assert found is None, f"{path}: {found.group(0) if found else ''}"

@@ -9,11 +9,11 @@ from pathlib import Path
 import boto3
 import pytest
 
-from bench.results import Results
-from provisioning.aws.cluster_timer import ClusterTimer
-from provisioning.aws.emr_target import RELEASE, EmrTarget
-from provisioning.aws.rehearsal.cloud.cluster_machine import s3_libraries
-from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
+from bench.results.folder import Results
+from provisioning.testbeds.aws.cluster_timer import ClusterTimer
+from provisioning.testbeds.aws.emr_target import RELEASE, EmrTarget
+from provisioning.testbeds.aws.rehearsal.cloud.cluster_machine import s3_libraries
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
 from tests.analysis.synthetic_results import Plan, Shape, write_results
 
 BUCKET, EXPIRES = "samebox-results-demo", "2026-11-21T20:00:00Z"

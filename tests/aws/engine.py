@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from provisioning.inventory import DataDir, HostRecord, Inventory, Role, SshAddress, TestbedRecord
+from provisioning.hosts.inventory import DataDir, HostRecord, Inventory, Role, SshAddress, TestbedRecord
 
 INSTANCE = "aws:ec2/instance:Instance"
 HOSTS = ("broker-1", "broker-2", "broker-3", "client-1")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.results import Results
+from bench.results.folder import Results
 
 
 def let_hosts_send_records(

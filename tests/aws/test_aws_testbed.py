@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.aws.pulumi_command import Answer, ScriptedPulumi
-from provisioning.aws.stack import ChangeInterrupted, Follow, Stack
-from provisioning.aws.testbed import FIRST_BOOT_FAILED, NOT_YET, RETRY_S, AwsTestbed, ready_command
 from provisioning.errors import Completed, HostsFailed, HostUnreachable, InvalidInput, SameboxError
-from provisioning.host import ScriptedHost
-from provisioning.inventory import Inventory
-from provisioning.testbed import Testbed
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.inventory import Inventory
+from provisioning.testbeds.aws.pulumi_command import Answer, ScriptedPulumi
+from provisioning.testbeds.aws.stack import ChangeInterrupted, Follow, Stack
+from provisioning.testbeds.aws.testbed import FIRST_BOOT_FAILED, NOT_YET, RETRY_S, AwsTestbed, ready_command
+from provisioning.testbeds.testbed import Testbed
 from tests.aws import engine
 from tests.aws.test_stack import CAPACITY, OUTPUT, PREVIEW, UP
 

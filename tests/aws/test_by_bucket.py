@@ -9,15 +9,15 @@ from pathlib import Path
 import boto3
 import pytest
 
-from provisioning.aws.by_bucket import ByBucket, fetch_command
-from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
-from provisioning.aws.rehearsal.cloud.things import client
-from provisioning.aws.storage import Bucket
+from provisioning.cache import sha256_of
 from provisioning.errors import CommandFailed, Completed
-from provisioning.host import COMMAND_TIMEOUT_S
-from provisioning.inventory import HostRecord, SshAddress
+from provisioning.hosts.host import COMMAND_TIMEOUT_S
+from provisioning.hosts.inventory import HostRecord, SshAddress
 from provisioning.software.delivery import Content, deliver, directory, lacking, pack
-from provisioning.software.maven import sha256_of
+from provisioning.testbeds.aws.by_bucket import ByBucket, fetch_command
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
+from provisioning.testbeds.aws.rehearsal.cloud.things import client
+from provisioning.testbeds.aws.storage import Bucket
 from tests.provisioning.shell_host import ShellHost
 
 pytestmark = pytest.mark.integration

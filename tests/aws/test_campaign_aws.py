@@ -18,13 +18,13 @@ from bench.cli.on_emr import EMR_STEP
 from bench.cli.options import Target
 from bench.cli.teardown import DOWN_STEP, UP_STEP
 from bench.progress import Step
-from provisioning.aws.capacity import CapacityWait
-from provisioning.aws.pulumi_command import Answer, ScriptedPulumi
-from provisioning.aws.stack import Stack
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
-from provisioning.finding import Finding
-from provisioning.inventory import Inventory
-from provisioning.local.lock import exclusive
+from provisioning.hosts.inventory import Inventory
+from provisioning.testbeds.aws.capacity import CapacityWait
+from provisioning.testbeds.aws.pulumi_command import Answer, ScriptedPulumi
+from provisioning.testbeds.aws.stack import Stack
+from provisioning.testbeds.finding import Finding
+from provisioning.testbeds.local.lock import exclusive
 from tests.aws import engine
 from tests.aws.test_stack import PREVIEW
 

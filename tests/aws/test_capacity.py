@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.aws.capacity import PAUSE_S, CapacityWait, Placement
-from provisioning.aws.failures import StackFailed
-from provisioning.aws.pulumi_command import Answer, ScriptedPulumi
-from provisioning.aws.stack import ChangeInterrupted, Stack
+from provisioning.testbeds.aws.capacity import PAUSE_S, CapacityWait, Placement
+from provisioning.testbeds.aws.failures import StackFailed
+from provisioning.testbeds.aws.pulumi_command import Answer, ScriptedPulumi
+from provisioning.testbeds.aws.stack import ChangeInterrupted, Stack
 from tests.aws import engine
 from tests.aws.test_stack import CAPACITY, UP
 

@@ -10,12 +10,12 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from provisioning.aws import clusters
-from provisioning.aws.clusters import ENDS_WITHIN_S, StackClusters
-from provisioning.aws.leftovers import LIVE_CLUSTERS
-from provisioning.aws.pulumi_command import ScriptedPulumi
-from provisioning.aws.stack import Stack
 from provisioning.errors import SameboxError
+from provisioning.testbeds.aws import clusters
+from provisioning.testbeds.aws.clusters import ENDS_WITHIN_S, StackClusters
+from provisioning.testbeds.aws.leftovers import LIVE_CLUSTERS
+from provisioning.testbeds.aws.pulumi_command import ScriptedPulumi
+from provisioning.testbeds.aws.stack import Stack
 from tests.aws.test_campaign_aws import CONFIG
 
 STACK = '{"samebox:region": {"value": "us-west-2"}, "samebox:campaign": {"value": "smoke"}}'

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from bench.checkout import CHECKOUT
-from bench.results import Results
-from bench.spent import run_of
+from bench.results.folder import Results
+from bench.run.spent import run_of
 from infra.instance_types import INSTANCE_TYPES
-from provisioning.aws import cost
-from provisioning.aws.prices import PRICES_FILE, load_prices
-from provisioning.aws.shape import load_shape, stack_file, stacks
 from provisioning.errors import InvalidInput
+from provisioning.testbeds.aws import cost
+from provisioning.testbeds.aws.prices import PRICES_FILE, load_prices
+from provisioning.testbeds.aws.shape import load_shape, stack_file, stacks
 from tests.aws import engine
 from tests.campaign.command import samebox
 

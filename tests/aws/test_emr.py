@@ -20,20 +20,20 @@ from moto import mock_aws
 
 from bench.checkout import CHECKOUT
 from bench.cli.on_emr import require_consistent
-from bench.report import analysis_files, analysis_requirements, make_report, zip_analysis
-from bench.report_on_emr import report_job
-from bench.results import Results
-from provisioning.aws.emr import Emr, Ended, Running, cluster_request
-from provisioning.aws.emr_logs import last_words
-from provisioning.aws.emr_sizes import sizes_on
-from provisioning.aws.emr_target import RELEASE, EmrTarget, emr_target
-from provisioning.aws.libraries import CLUSTER_PYTHON, libraries
-from provisioning.aws.rehearsal.cloud.yarn import require_room
-from provisioning.aws.rehearsal.cloud.yarn_submit import Refused, parse
-from provisioning.aws.report_job import ReportJob, report_on_emr
-from provisioning.aws.spark_step import SparkStep
-from provisioning.aws.storage import Bucket, Location, location
+from bench.report.here import analysis_files, analysis_requirements, make_report, zip_analysis
+from bench.report.on_emr import report_job
+from bench.results.folder import Results
 from provisioning.errors import InvalidInput, SameboxError
+from provisioning.testbeds.aws.emr import Emr, Ended, Running, cluster_request
+from provisioning.testbeds.aws.emr_logs import last_words
+from provisioning.testbeds.aws.emr_sizes import sizes_on
+from provisioning.testbeds.aws.emr_target import RELEASE, EmrTarget, emr_target
+from provisioning.testbeds.aws.libraries import CLUSTER_PYTHON, libraries
+from provisioning.testbeds.aws.rehearsal.cloud.yarn import require_room
+from provisioning.testbeds.aws.rehearsal.cloud.yarn_submit import Refused, parse
+from provisioning.testbeds.aws.report_job import ReportJob, report_on_emr
+from provisioning.testbeds.aws.spark_step import SparkStep
+from provisioning.testbeds.aws.storage import Bucket, Location, location
 from tests.analysis.synthetic_results import Plan, Shape, write_results
 from tests.aws.heard import Heard
 from tests.aws.sent_records import let_hosts_send_records
@@ -325,7 +325,7 @@ def test_a_cluster_without_its_schedule_is_ended_at_once(
     def refused(*_: object) -> None:
         raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "CreateSchedule")
 
-    monkeypatch.setattr("provisioning.aws.emr.arm", refused)
+    monkeypatch.setattr("provisioning.testbeds.aws.emr.arm", refused)
     with pytest.raises(SameboxError, match=r"can't start an EMR cluster: .*CreateSchedule"):
         Emr(aws).start(target(), STEP, "s3://bbb/logs/")
     (cluster,) = aws.client("emr").list_clusters()["Clusters"]

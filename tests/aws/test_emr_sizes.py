@@ -11,14 +11,14 @@ from moto import mock_aws
 
 from bench.checkout import CHECKOUT
 from infra.instance_types import INSTANCE_TYPES, REPORT_TYPES
-from provisioning.aws import emr_sizes
-from provisioning.aws.emr import Emr
-from provisioning.aws.emr_sizes import Node, SparkSizes, load_nodes, sizes_on, spark_sizes
-from provisioning.aws.emr_target import RELEASE
-from provisioning.aws.prices import load_prices
-from provisioning.aws.rehearsal.cloud.yarn import NoRoom, require_room
-from provisioning.aws.shape import load_shape, stack_file
 from provisioning.errors import InvalidInput
+from provisioning.testbeds.aws import emr_sizes
+from provisioning.testbeds.aws.emr import Emr
+from provisioning.testbeds.aws.emr_sizes import Node, SparkSizes, load_nodes, sizes_on, spark_sizes
+from provisioning.testbeds.aws.emr_target import RELEASE
+from provisioning.testbeds.aws.prices import load_prices
+from provisioning.testbeds.aws.rehearsal.cloud.yarn import NoRoom, require_room
+from provisioning.testbeds.aws.shape import load_shape, stack_file
 
 REGION = "us-west-2"
 MOST_INSTANCES = 64  # that settings take

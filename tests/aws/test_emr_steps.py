@@ -21,16 +21,16 @@ import boto3
 import pytest
 
 from bench.checkout import CHECKOUT
-from bench.report import Verdicts, make_report
-from bench.report_on_emr import make_report_on_emr
-from bench.results import Results
-from provisioning.aws.bucket_layout import results_folder
-from provisioning.aws.emr_target import RELEASE, EmrTarget
-from provisioning.aws.rehearsal.cloud.local_cloud import Cloud
-from provisioning.aws.report_job import Timing
-from provisioning.aws.spark_step import SparkStep
+from bench.report.here import Verdicts, make_report
+from bench.report.on_emr import make_report_on_emr
+from bench.results.folder import Results
+from provisioning.cache import user_cache
 from provisioning.errors import SameboxError
-from provisioning.software.maven import user_cache
+from provisioning.testbeds.aws.bucket_layout import results_folder
+from provisioning.testbeds.aws.emr_target import RELEASE, EmrTarget
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud
+from provisioning.testbeds.aws.report_job import Timing
+from provisioning.testbeds.aws.spark_step import SparkStep
 from tests.aws.sent_records import let_hosts_send_records
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(2400)]

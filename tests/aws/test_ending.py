@@ -14,9 +14,9 @@ import boto3
 import pytest
 
 from bench.cli.aws import Leftovers
-from provisioning.aws.pulumi_command import ScriptedPulumi
-from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
-from provisioning.aws.stack import Stack
+from provisioning.testbeds.aws.pulumi_command import ScriptedPulumi
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
+from provisioning.testbeds.aws.stack import Stack
 from tests.aws.world import make_world
 
 pytestmark = pytest.mark.integration

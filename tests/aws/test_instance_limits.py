@@ -7,7 +7,7 @@ import json
 from importlib import resources
 
 from infra.instance_types import INSTANCE_TYPES
-from provisioning.aws.instance_limits import load_limits
+from provisioning.testbeds.aws.instance_limits import load_limits
 
 
 def test_every_type_has_the_limits_that_aws_says() -> None:

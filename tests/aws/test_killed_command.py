@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.aws.failures import StackFailed
-from provisioning.aws.followed_file import FollowedFile
-from provisioning.aws.stack import Stack
-from provisioning.aws.update_record import OUTPUT, UpdateRecord
+from provisioning.testbeds.aws.failures import StackFailed
+from provisioning.testbeds.aws.followed_file import FollowedFile
+from provisioning.testbeds.aws.stack import Stack
+from provisioning.testbeds.aws.update_record import OUTPUT, UpdateRecord
 from tests.aws import engine
 
 WAIT_S = 60.0
@@ -47,8 +47,8 @@ for number, line in enumerate(events):
 COMMAND = """
 import sys
 from pathlib import Path
-from provisioning.aws.stack import Stack
-from provisioning.aws.update_record import UpdateRecord
+from provisioning.testbeds.aws.stack import Stack
+from provisioning.testbeds.aws.update_record import UpdateRecord
 stack = Stack("sn", Path.cwd(), record=UpdateRecord(Path.cwd() / "state" / "update"))
 stack.up(lambda line: print(line, flush=True))
 """

@@ -21,11 +21,11 @@ from moto import mock_aws
 from bench.checkout import CHECKOUT
 from bench.cli import doctor, readiness
 from infra.instance_types import INSTANCE_TYPES
-from provisioning.aws.readiness import account, here, hosts, looks, refusals, report
-from provisioning.aws.readiness.planned import LookAtAws, Planned, planned
-from provisioning.aws.rehearsal.iam.policy import Ask
 from provisioning.errors import InvalidInput, MissingRequirement
-from provisioning.finding import Finding
+from provisioning.testbeds.aws.readiness import account, here, hosts, looks, refusals, report
+from provisioning.testbeds.aws.readiness.planned import LookAtAws, Planned, planned
+from provisioning.testbeds.aws.rehearsal.iam.policy import Ask
+from provisioning.testbeds.finding import Finding
 from tests.infra.permissions.needs import operator_policy
 
 REGION = "us-west-2"
@@ -109,7 +109,7 @@ def test_a_config_that_is_sound_needs_neither_times_nor_seed(make: Make) -> None
     ("changes", "says"),
     [
         ({"operatorCidr": "0.0.0.0/0"}, "lets the whole internet"),
-        ({"hostKeySeed": "5a" * 32}, "stands there for everybody to read"),
+        ({"hostKeySeed": "5a" * 32}, "is stored in plain text"),
         ({"owner": ""}, "samebox:owner is missing. Set it: pulumi config set samebox:owner"),
         ({"availabilityZone": "eu-central-1a"}, "isn't a zone of region us-west-2"),
     ],
@@ -338,10 +338,10 @@ def test_the_zones_of_a_stack_are_tried_by_name(make: Make, tmp_path: Path, monk
     assert readiness.zones_of("sn") == ()
     make(availabilityZone="any")
     answers = offered(dict.fromkeys(("i3en.large", "m5n.large", "t3.medium", "m5.xlarge"), "cab"))
-    monkeypatch.setattr("provisioning.aws.zones.session", lambda _: Session({"ec2": answers}))
+    monkeypatch.setattr("provisioning.testbeds.aws.zones.session", lambda _: Session({"ec2": answers}))
     assert readiness.zones_of("sn") == ("us-west-2a", "us-west-2b", "us-west-2c")
     denied: list[Answer] = [("describe_instance_type_offerings", "UnauthorizedOperation")]
-    monkeypatch.setattr("provisioning.aws.zones.session", lambda _: Session({"ec2": denied}))
+    monkeypatch.setattr("provisioning.testbeds.aws.zones.session", lambda _: Session({"ec2": denied}))
     with pytest.raises(MissingRequirement, match="doesn't say which zones") as raised:
         readiness.zones_of("sn")
     assert "availabilityZone us-west-2a" in raised.value.next_step

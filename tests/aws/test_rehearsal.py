@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from bench.cli.main import samebox
 from bench.cli.options import read_thresholds, stack_kind
 from bench.cli.rehearse import rehearse
-from provisioning.aws.rehearsal.mark import NOTICE, VARIABLE
-from provisioning.aws.rehearsal.project import write_stack
-from provisioning.aws.shape import read_stack_config
 from provisioning.errors import InvalidInput
+from provisioning.testbeds.aws.rehearsal.mark import NOTICE, VARIABLE
+from provisioning.testbeds.aws.rehearsal.project import write_stack
+from provisioning.testbeds.aws.shape import read_stack_config
 from provisioning.vetting import load_thresholds
 from provisioning.vetting.rehearsed import PROBES
 

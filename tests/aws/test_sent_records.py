@@ -10,11 +10,11 @@ import pytest
 from moto import mock_aws
 
 from bench.cli.main import samebox
-from bench.results import Results
-from bench.sent_records import bring_here, require_here, sent_records
-from provisioning.aws.bucket_layout import results_folder
-from provisioning.aws.storage import Bucket
+from bench.results.folder import Results
+from bench.results.sent_records import bring_here, require_here, sent_records
 from provisioning.errors import InvalidInput, SameboxError
+from provisioning.testbeds.aws.bucket_layout import results_folder
+from provisioning.testbeds.aws.storage import Bucket
 from tests.analysis.synthetic_results import Plan, Shape, write_results
 from tests.aws.heard import Heard
 from tests.aws.sent_records import let_hosts_send_records

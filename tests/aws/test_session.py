@@ -9,15 +9,15 @@ from pathlib import Path
 import botocore.endpoint
 import pytest
 
-from provisioning.aws.clusters import StackClusters
-from provisioning.aws.pulumi_command import ScriptedPulumi
-from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
-from provisioning.aws.rehearsal.cloud.things import client
-from provisioning.aws.session import session
-from provisioning.aws.stack import Stack
-from provisioning.aws.storage import Bucket
-from provisioning.aws.sweep import Sweep
 from provisioning.errors import MissingRequirement, SameboxError
+from provisioning.testbeds.aws.clusters import StackClusters
+from provisioning.testbeds.aws.pulumi_command import ScriptedPulumi
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
+from provisioning.testbeds.aws.rehearsal.cloud.things import client
+from provisioning.testbeds.aws.session import session
+from provisioning.testbeds.aws.stack import Stack
+from provisioning.testbeds.aws.storage import Bucket
+from provisioning.testbeds.aws.sweep import Sweep
 from tests.aws.test_campaign_aws import CONFIG
 from tests.aws.test_clusters import STACK
 
@@ -72,7 +72,7 @@ def test_ended_credentials_are_said_with_what_to_do(
         client(cloud, "s3").create_bucket(Bucket="samebox-kept", CreateBucketConfiguration=where)
     opened = session(cloud.region)
     with monkeypatch.context() as patched:
-        for module in ("provisioning.aws.clusters", __name__):
+        for module in ("provisioning.testbeds.aws.clusters", __name__):
             patched.setattr(f"{module}.session", lambda _: opened)
         cloud.inject(Faults(credentials_expired=True))
         with pytest.raises(SameboxError, match=r"the credentials have ended: .*Expired") as ended:

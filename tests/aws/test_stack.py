@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from bench.checkout import CHECKOUT
-from provisioning.aws.events import Change
-from provisioning.aws.failures import RULES, StackFailed, explain, masked
-from provisioning.aws.pulumi_command import Answer, InstalledPulumi, ScriptedPulumi, UnscriptedPulumi
-from provisioning.aws.stack import ChangeFailed, ChangeInterrupted, Stack, project_directory
 from provisioning.errors import InvalidInput, MissingRequirement
+from provisioning.testbeds.aws.events import Change
+from provisioning.testbeds.aws.failures import RULES, StackFailed, explain, masked
+from provisioning.testbeds.aws.pulumi_command import Answer, InstalledPulumi, ScriptedPulumi, UnscriptedPulumi
+from provisioning.testbeds.aws.stack import ChangeFailed, ChangeInterrupted, Stack, project_directory
 from tests.aws import engine
 
 UP = "up --non-interactive --stack sn --yes --skip-preview --json"

@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from bench.cli import status as command
-from provisioning.aws.pulumi_command import ScriptedPulumi
-from provisioning.aws.stack import Stack
 from provisioning.errors import HostUnreachable
-from provisioning.inventory import Inventory
-from provisioning.local.testbed import LocalTestbed
+from provisioning.hosts.inventory import Inventory
+from provisioning.testbeds.aws.pulumi_command import ScriptedPulumi
+from provisioning.testbeds.aws.stack import Stack
+from provisioning.testbeds.local.testbed import LocalTestbed
 from tests.aws import engine
 from tests.aws.test_stack import OUTPUT
 

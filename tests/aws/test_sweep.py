@@ -11,10 +11,10 @@ import pytest
 from botocore.awsrequest import AWSResponse, HTTPHeaders
 from moto import mock_aws
 
-from provisioning.aws.found import Found
-from provisioning.aws.leftovers import Leftover
-from provisioning.aws.rehearsal.cloud import capacity_reservations, placement_groups
-from provisioning.aws.sweep import NotRemoved, Sweep
+from provisioning.testbeds.aws.found import Found
+from provisioning.testbeds.aws.leftovers import Leftover
+from provisioning.testbeds.aws.rehearsal.cloud import capacity_reservations, placement_groups
+from provisioning.testbeds.aws.sweep import NotRemoved, Sweep
 from tests.aws.world import World, make_world
 
 REGION = "us-west-2"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
-from provisioning.aws.rehearsal.cloud.things import client
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
+from provisioning.testbeds.aws.rehearsal.cloud.things import client
 from tests.aws.world import IMAGE, World, make_world
 from tests.campaign.command import samebox
 

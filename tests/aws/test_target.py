@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from bench.checkout import CHECKOUT, STACKS_STATE, TESTBED_STATE, VETTING_STATE
 from bench.cli import campaign, options
 from bench.cli.options import Target, target_of
-from provisioning.aws.pulumi_command import ScriptedPulumi
-from provisioning.aws.stack import Stack
 from provisioning.errors import InvalidInput, SameboxError
+from provisioning.testbeds.aws.pulumi_command import ScriptedPulumi
+from provisioning.testbeds.aws.stack import Stack
 from tests.aws import engine
 from tests.aws.test_stack import OUTPUT
 

@@ -12,7 +12,7 @@ import pytest
 from bench.cli.teardown import Keeper
 from bench.progress import PlainReporter
 from provisioning.errors import SameboxError
-from provisioning.inventory import Inventory
+from provisioning.hosts.inventory import Inventory
 from tests.aws import engine
 
 

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.aws.pulumi_command import Answer, ScriptedPulumi
-from provisioning.aws.stack import ChangeFailed, Stack
-from provisioning.aws.time_to_live import (
+from provisioning.errors import Completed, HostsFailed, HostUnreachable, InvalidInput
+from provisioning.hosts.host import Host, ScriptedHost
+from provisioning.hosts.inventory import Inventory
+from provisioning.testbeds.aws.pulumi_command import Answer, ScriptedPulumi
+from provisioning.testbeds.aws.stack import ChangeFailed, Stack
+from provisioning.testbeds.aws.time_to_live import (
     LONGEST_AHEAD,
     MARGIN_S,
     READ_BACK,
@@ -21,9 +24,6 @@ from provisioning.aws.time_to_live import (
     require_time,
     utc_text,
 )
-from provisioning.errors import Completed, HostsFailed, HostUnreachable, InvalidInput
-from provisioning.host import Host, ScriptedHost
-from provisioning.inventory import Inventory
 from tests.aws import engine
 from tests.campaign.command import samebox
 

@@ -13,9 +13,17 @@ from bench.checkout import CHECKOUT
 from bench.cli.money import vetting_step
 from bench.cli.options import Target
 from infra.instance_types import INSTANCE_TYPES
-from provisioning.aws.shape import Hosts, Shape, load_shape, stack_file
-from provisioning.aws.vetting_time import BLOCK_S, FLUSH_S, PREPARE_S, SLOWEST_KEPT, dd_s, load_disks, vetting_s
 from provisioning.errors import InvalidInput
+from provisioning.testbeds.aws.shape import Hosts, Shape, load_shape, stack_file
+from provisioning.testbeds.aws.vetting_time import (
+    BLOCK_S,
+    FLUSH_S,
+    PREPARE_S,
+    SLOWEST_KEPT,
+    dd_s,
+    load_disks,
+    vetting_s,
+)
 from provisioning.vetting import load_thresholds
 
 GIB = 2**30

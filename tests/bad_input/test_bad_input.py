@@ -44,7 +44,7 @@ def world(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
                     monkeypatch.setattr(module, constant, folder / value.relative_to(HOME))
                 if isinstance(value, Path) and constant in ("RESULTS", "PROOFS"):
                     monkeypatch.setattr(module, constant, folder / value.relative_to(HOME))
-    monkeypatch.setattr("bench.report._run", _no_jvm)
+    monkeypatch.setattr("bench.report.here._run", _no_jvm)
     monkeypatch.setattr("bench.cli.campaign.refuse_if_taken", lambda *_given: None)
     monkeypatch.setattr("bench.cli.campaign.bring_home", lambda *_given, **_named: None)
     monkeypatch.setattr("signal.signal", lambda *_given: None)  # this process isn't the command's own

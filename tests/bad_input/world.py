@@ -8,11 +8,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from bench.campaign import load_campaign
+from bench.campaign.campaign import load_campaign
 from bench.checkout import CHECKOUT
-from bench.vetted import VETTED_SCHEMA
-from provisioning.aws.prices import PRICES_FILE
-from provisioning.local.sshd import make_key
+from bench.run.vetted import VETTED_SCHEMA
+from provisioning.testbeds.aws.prices import PRICES_FILE
+from provisioning.testbeds.local.sshd import make_key
 from provisioning.vetting.thresholds import DEFAULT_THRESHOLDS
 from tests.analysis.synthetic_results import Plan, Shape, write_results
 from tests.omb.files import write

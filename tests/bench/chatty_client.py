@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from bench.clients.client import ClientError
+from systems.client import ClientError
 
 
 def connect_producer(spec: Any, acknowledgements: Any) -> None:

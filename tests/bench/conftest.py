@@ -12,7 +12,7 @@ from tests.bench.thread_host import ThreadHost
 @pytest.fixture
 def quick_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten times the usual pace, so that a test needn't wait for the next second."""
-    monkeypatch.setattr("bench.load.work.PROGRESS_EVERY_S", 0.1)
+    monkeypatch.setattr("bench.worker.work.PROGRESS_EVERY_S", 0.1)
 
 
 @pytest.fixture

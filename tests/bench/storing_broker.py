@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from bench.clients.null import _ACK, _FRAME
+from systems.null_client import _ACK, _FRAME
 
 NOT_YET_S = 0.02
 

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from analysis.certainty.interval import FEWEST_BLOCKS as OF_THE_REPORT
-from bench.blocks import blocks_of
-from bench.campaign import load_campaign, order_of
+from bench.campaign.blocks import blocks_of
+from bench.campaign.campaign import load_campaign, order_of
+from bench.campaign.cross_check import with_native_trials
 from bench.cli.plan import FEWEST_BLOCKS, plan
-from bench.cross_check import with_native_trials
 from tests.bench.test_campaign import GOOD, write
 
 TOO_FEW = "Too few A/A blocks for a noise band of every pair: it takes aa_blocks = 6"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.campaign import empty_cells, load_campaign, order_of
+from bench.campaign.campaign import empty_cells, load_campaign, order_of
 from provisioning.errors import InvalidInput
 
 GOOD = """

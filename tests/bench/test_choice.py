@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bench.campaign import load_campaign
-from bench.choice import Choice, choice_of
-from bench.cli.main import samebox
-from bench.estimate import (
+from bench.campaign.campaign import load_campaign
+from bench.campaign.choice import Choice, choice_of
+from bench.campaign.estimate import (
     AROUND_A_RUN_S,
     CONNECT_S,
     SEARCH_CONFIRMATIONS,
@@ -26,15 +25,16 @@ from bench.estimate import (
     messages_kept,
     sending_s,
 )
+from bench.campaign.prepared import Prepared, prepare
+from bench.campaign.scale import Scale
+from bench.campaign.space import gibibytes
+from bench.cli.main import samebox
 from bench.load.search import WARMUP_RUN_S
-from bench.manifest import Origin, manifest_of
 from bench.orchestrator.task import TASK_SCHEMA, Task
-from bench.prepared import Prepared, prepare
-from bench.results import Results
-from bench.runner import require_continuable
-from bench.scale import Scale
-from bench.space import gibibytes
-from bench.workload import Workload
+from bench.results.folder import Results
+from bench.run.manifest import Origin, manifest_of
+from bench.run.runner import require_continuable
+from contract.workload import Workload
 from provisioning.document import build
 from provisioning.errors import InvalidInput
 from tests.aws import engine

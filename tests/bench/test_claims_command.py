@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from bench.checkout import CHECKOUT
-from bench.claims import known_claims
 from bench.cli.main import samebox
+from bench.report.claims import known_claims
 from provisioning.errors import InvalidInput, SameboxError
 
 
@@ -55,7 +55,7 @@ def test_evidence_is_a_campaign_with_a_report(tmp_path: Path) -> None:
 
 def test_the_command_prints_verdicts_and_exits_0(monkeypatch: pytest.MonkeyPatch) -> None:
     """Through a process of its own, without Spark: JSON with the counts of what was asked for, whatever the verdicts are."""
-    monkeypatch.setattr("bench.report.require_spark", lambda: pytest.fail("Spark was started"))
+    monkeypatch.setattr("bench.report.here.require_spark", lambda: pytest.fail("Spark was started"))
     arguments = ["claims", "--json", "SN20-C36", "SN22-C01", "CPRO-C03"]
 
     done = CliRunner().invoke(samebox, arguments, standalone_mode=False, catch_exceptions=False)

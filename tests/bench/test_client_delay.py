@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from bench.clients.fake import Behaviour, FakeBroker
-from bench.load.driver import Limits, LoadSpec
-from bench.load.usage import Saturation
-from bench.schedule import SECOND_NS
-from bench.workload import Workload
+from bench.load.load import Limits, LoadSpec
+from bench.worker.schedule import SECOND_NS
+from bench.worker.usage import Saturation
+from contract.workload import Workload
+from systems.fake_client import Behaviour, FakeBroker
 from tests.bench.thread_host import ThreadHost, load, rows_of
 
 pytestmark = pytest.mark.usefixtures("quick_progress")
@@ -31,7 +31,7 @@ GAP_NS = SECOND_NS // 400
 def produced(broker: FakeBroker, clients: list[ThreadHost], folder: Path, **changes: Any) -> list[dict[str, Any]]:
     """The rows of a load of two seconds on the broker in memory."""
     workload = dataclasses.replace(WORKLOAD, **changes)
-    spec = LoadSpec(workload, "bench.clients.fake", broker.service_url, {}, (TOPIC,), seed=1, limits=LIMITS)
+    spec = LoadSpec(workload, "systems.fake_client", broker.service_url, {}, (TOPIC,), seed=1, limits=LIMITS)
     return rows_of(load(spec, clients), clients, folder / "trial", "produced")
 
 
@@ -101,7 +101,7 @@ def test_a_saturated_clients_full_window_holds_nothing(
     clients: list[ThreadHost], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same stall in a client that has no time for acknowledgements is recorded as its own delay."""
-    monkeypatch.setattr("bench.load.usage.Saturation.at", lambda _self, _now_ns: True)
+    monkeypatch.setattr("bench.worker.usage.Saturation.at", lambda _self, _now_ns: True)
     with FakeBroker([TOPIC], behaviour=Behaviour(stall_s=(0.5, 1.0))) as broker:
         rows = produced(broker, clients, tmp_path, in_flight=5)
     assert {row["held_until_ns"] for row in rows} == {None}

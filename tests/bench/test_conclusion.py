@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.cli.conclusion import conclude
-from bench.report import Verdicts
-from bench.results import Results
+from bench.report.here import Verdicts
+from bench.results.folder import Results
 
 
 @pytest.mark.parametrize(

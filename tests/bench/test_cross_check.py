@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from bench.campaign import load_campaign
+from bench.campaign.campaign import load_campaign
+from bench.campaign.cross_check import cross_check_document, left_out, with_native_trials
+from bench.campaign.prepared import Prepared, prepare
 from bench.cli.main import samebox
-from bench.cross_check import cross_check_document, left_out, with_native_trials
-from bench.equipped import require_java
-from bench.native.kafka import ProducerPerformance
-from bench.native.pulsar import PulsarPerf
-from bench.native.tool import NativeTool, none_can
-from bench.prepared import Prepared, prepare
-from bench.workload import Backlog, Workload
+from contract.workload import Backlog, Workload
 from provisioning.errors import InvalidInput, MissingRequirement
-from provisioning.facts import Facts
-from provisioning.host import Host, ScriptedHost
-from provisioning.inventory import HostRecord, SshAddress
+from provisioning.hosts.host import Host, ScriptedHost
+from provisioning.hosts.inventory import HostRecord, SshAddress
+from provisioning.hosts.requirement import require
+from systems.jvm.requirement import JAVA_OF_LOAD_TOOL
+from systems.kafka.load_tool import ProducerPerformance
+from systems.load_tool import NativeTool, none_can
+from systems.pulsar.load_tool import PulsarPerf
 
 SMOKE = Path(__file__).resolve().parents[2] / "campaigns" / "smoke.toml"
 STEADY = Workload("steady", rate_per_s=100, message_bytes=100, measure_s=10)
@@ -106,12 +106,17 @@ def test_names_that_would_be_equal_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_client_host_without_java_is_named() -> None:
-    """With the reason why it needs one."""
+    """With the reason why it needs one, and what it has instead."""
     record = HostRecord("client-1", "client", SshAddress("127.0.0.1", 22, "u", "k"), "127.0.0.1", "/r", (), "", "", 1)
-    facts = Facts("a CPU", 2, 2**30, "6.1.0", None, "tsc", "boot", (), None, "3.11.7", 0.1)
-    found = {"client-1": facts}
-    with pytest.raises(MissingRequirement, match=r"cross_check = true need it\): client-1 has none") as caught:
-        require_java([ScriptedHost(record)], found, why="the load tools of cross_check = true need it")
+    host = ScriptedHost(record)
+    asks = f"if ( {JAVA_OF_LOAD_TOOL.test} ) >/dev/null 2>&1; then echo yes; else echo no; fi"
+    shows = f"{{ {JAVA_OF_LOAD_TOOL.shows}; }} 2>/dev/null || true"
+    host.answers = {asks: "no\n", shows: "11.0.2\n"}
+    with pytest.raises(MissingRequirement, match=r"cross_check = true need it\): client-1 has 11\.0\.2") as caught:
+        require([host], [JAVA_OF_LOAD_TOOL])
+    host.answers[shows] = ""
+    with pytest.raises(MissingRequirement, match="client-1 has none"):
+        require([host], [JAVA_OF_LOAD_TOOL])
     assert "openjdk-17" in caught.value.next_step
 
 

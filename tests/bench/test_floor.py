@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.load.client_hosts import deploy_client
 from bench.load.figures import nearest_rank
 from bench.load.floor import FASTEST_PER_S, LEAST_PER_S, MEASURE_S, WARMUP_S, measure_floor
-from bench.workload import Workload
-from provisioning.software.client_environment import deploy_client
-from provisioning.software.maven import user_cache
-from provisioning.ssh import SshHost
+from contract.workload import Workload
+from provisioning.cache import user_cache
+from provisioning.hosts.ssh import SshHost
 
 
 @pytest.mark.integration

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from bench.load.bracket import NARROW
-from bench.load.driver import LoadResult, LoadSpec
-from bench.load.found import Attempt, failed_above
+from bench.load.load import LoadResult, LoadSpec
+from bench.load.search_result import Attempt, failed_above
 from bench.load.sustained import GROWTH_SHARE, Judgement
 from tests.bench.test_search import WORKLOAD, loaded, search, system
 from tests.bench.test_sustained import samples_of

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from bench.campaign import load_campaign, order_of
-from bench.generator import Workers, octaves_below
-from bench.load.driver import LoadResult, LoadSpec
+from bench.campaign.campaign import load_campaign, order_of
 from bench.load.hooks import Hooks
-from bench.workload import Workload
-from provisioning.deployment import Endpoints
+from bench.load.load import LoadResult, LoadSpec
+from bench.run.generator import WorkerGenerator, octaves_below
+from contract.workload import Workload
+from systems.deployment import Endpoints
 
 SMOKE = Path(__file__).resolve().parents[2] / "campaigns" / "smoke.toml"
 ABORT = {"rule": "nothing-acknowledged", "axis": "outcome", "reason": "hung", "host": None}
@@ -21,14 +21,14 @@ STEADY = Workload(name="steady", rate_per_s=500, message_bytes=100, measure_s=1)
 SEARCH = Workload(name="most", rate_per_s=500, message_bytes=100, measure_s=1, pacing="search", search_steps=2)
 
 
-class Crew:
+class WorkerPool:
     """Keeps the hooks of a run, which ends at once."""
 
     def __init__(self) -> None:
         self.hooks: list[Hooks] = []
         self.specs: list[LoadSpec] = []
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> WorkerPool:
         return self
 
     def __exit__(self, *_raised: object) -> None:
@@ -48,10 +48,10 @@ def test_only_a_run_that_is_known_to_be_the_last_says_that_it_received_everythin
     workload: Workload, told: bool
 ) -> None:
     """A search doesn't know: what is asked of brokers after one run would go on beside the next."""
-    crew, seen = Crew(), list[str]()
+    crew, seen = WorkerPool(), list[str]()
     spec = dataclasses.replace(order_of(load_campaign(SMOKE))[0], workload=workload)
     given: Any = crew
-    workers = Workers(spec, ("samebox",), "samebox-probe", 1, [], given)
+    workers = WorkerGenerator(spec, ("samebox",), "samebox-probe", 1, [], given)
     hooks = Hooks(before_start=lambda: seen.append("before"), all_received=lambda: seen.append("received"))
     result = workers.load(Endpoints("127.0.0.1:1", {}), hooks, stored=lambda: 0)
     assert result.abort == ABORT
@@ -63,11 +63,11 @@ def test_only_a_run_that_is_known_to_be_the_last_says_that_it_received_everythin
 
 def test_the_progress_of_a_search_says_which_run_it_is() -> None:
     """Not only for the moment in which that begins."""
-    crew, said = Crew(), list[str]()
+    crew, said = WorkerPool(), list[str]()
     spec = dataclasses.replace(order_of(load_campaign(SMOKE))[0], workload=SEARCH)
     given: Any = crew
     hooks = Hooks(on_progress=said.append)
-    Workers(spec, ("samebox",), "samebox-probe", 1, [], given).load(
+    WorkerGenerator(spec, ("samebox",), "samebox-probe", 1, [], given).load(
         Endpoints("127.0.0.1:1", {}), hooks, stored=lambda: 0
     )
     crew.hooks[0].on_progress("7 sent")
@@ -78,10 +78,10 @@ def test_the_progress_of_a_search_says_which_run_it_is() -> None:
 
 def test_a_trial_records_what_its_clients_give_their_library() -> None:
     """The level's acks, the workload's batches and the system's own choices, in the library's words."""
-    given: Any = Crew()
+    given: Any = WorkerPool()
     batched = dataclasses.replace(STEADY, batch_delay_ms=7, compression="lz4")
     spec = dataclasses.replace(order_of(load_campaign(SMOKE))[0], system="kafka", workload=batched)
-    workers = Workers(spec, ("samebox",), "samebox-probe", 1, [], given)
+    workers = WorkerGenerator(spec, ("samebox",), "samebox-probe", 1, [], given)
     result = workers.load(Endpoints("127.0.0.1:1", {"acks": "1"}), Hooks(), stored=lambda: 0)
     client = result.observations["client"]
     assert (client["producer"]["acks"], client["producer"]["linger.ms"]) == ("1", "7")
@@ -101,12 +101,12 @@ def test_every_search_begins_elsewhere_and_the_same_trial_at_the_same_rate() -> 
 
 def test_a_search_begins_below_what_it_expects() -> None:
     """At a rate by its own chance, up to half of it lower."""
-    crew = Crew()
+    crew = WorkerPool()
     given: Any = crew
     searching = dataclasses.replace(SEARCH, rate_per_s=1_000_000, expected_rate_per_s=100_000)
     trials = [dataclasses.replace(order_of(load_campaign(SMOKE))[0], workload=searching, trial=f"b{n}") for n in (1, 2)]
     for spec in trials:
-        workers = Workers(spec, ("samebox",), "samebox-probe", 1, [], given)
+        workers = WorkerGenerator(spec, ("samebox",), "samebox-probe", 1, [], given)
         workers.load(Endpoints("127.0.0.1:1", {}), Hooks(), stored=lambda: 0)
     first, second = (spec.workload.rate_per_s for spec in crew.specs)
     assert 50_000 <= min(first, second) < max(first, second) <= 100_000

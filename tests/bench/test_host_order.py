@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from bench.blocks import Block
-from bench.campaign import Campaign, load_campaign
-from bench.host_order import host_order, host_orders
-from bench.trial import Bench
-from provisioning.inventory import Inventory
-from provisioning.kafka import layout as kafka
-from provisioning.pulsar import layout as pulsar
+from bench.campaign.blocks import Block
+from bench.campaign.campaign import Campaign, load_campaign
+from bench.campaign.host_order import host_order, host_orders
+from bench.run.trial import Bench
+from provisioning.hosts.inventory import Inventory
+from systems.kafka import layout as kafka
+from systems.pulsar import layout as pulsar
 
 SMOKE = Path(__file__).resolve().parents[2] / "campaigns" / "smoke.toml"
 BROKERS = ("broker-1", "broker-2", "broker-3")

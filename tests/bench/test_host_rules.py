@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from bench.choice import WHOLE
-from bench.equipped import equip
-from bench.host_rules import checks_on
-from bench.prepared import Prepared
-from bench.profile import Check, HostRule, checks_for, load_profile
-from provisioning.facts import Facts
-from provisioning.host import ScriptedHost
-from provisioning.inventory import HostRecord, Role, SshAddress
+from bench.campaign.choice import WHOLE
+from bench.campaign.host_rules import checks_on
+from bench.campaign.prepared import Prepared
+from bench.campaign.testbed_profile import Check, HostRule, checks_for, load_profile
+from bench.run.equipped import equip
+from provisioning.hosts.facts import Facts
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.inventory import HostRecord, Role, SshAddress
 
 
 def record(role: Role, instance_type: str) -> HostRecord:
@@ -58,11 +58,11 @@ def test_a_campaign_that_is_equipped_has_the_checks_of_its_hosts(
 ) -> None:
     """What the manifest lists: a campaign's own bounds, and what is peculiar to the hosts that it got."""
     hosts = [ScriptedHost(record("metadata", "t3.medium"))]
-    facts = Facts(None, None, 2**33, "6.18", None, None, "b", (), "17.0.9", None, None)
-    monkeypatch.setattr("bench.equipped.facts.read_facts", lambda hosts: {host.name: facts for host in hosts})
-    monkeypatch.setattr("bench.equipped.check_space", lambda *_: None)
-    monkeypatch.setattr("bench.equipped.deploy_client", lambda *_: {})
-    campaign: Any = SimpleNamespace(systems=(), checks={"steal": {"share": 0.5}})
+    facts = Facts(None, None, 2**33, "6.18", None, None, "b", (), None, None)
+    monkeypatch.setattr("bench.run.equipped.facts.read_facts", lambda hosts: {host.name: facts for host in hosts})
+    monkeypatch.setattr("bench.run.equipped.check_space", lambda *_: None)
+    monkeypatch.setattr("bench.run.equipped.deploy_client", lambda *_: {})
+    campaign: Any = SimpleNamespace(systems=(), brokers=None, checks={"steal": {"share": 0.5}})
     profile = load_profile("aws")
     checks = checks_for(profile, campaign.checks, where="c.toml")
     prepared = Prepared(campaign, WHOLE, tmp_path / "c.toml", profile, checks, ())

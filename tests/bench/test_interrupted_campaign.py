@@ -9,7 +9,7 @@ import pytest
 from bench.cli.conclusion import says_how_to_go_on
 from bench.cli.options import Target, shown
 from bench.progress import PlainReporter
-from bench.results import Results
+from bench.results.folder import Results
 
 
 def interrupted(results: Results, target: Target, tarballs: dict[str, Path]) -> list[str]:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bench.load import clock
+from bench.worker import clock
 
 EPOCH_NS = 1_700_000_000 * 10**9
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from bench.clients.fake import Behaviour, FakeBroker
 from bench.load.abort import Abort
-from bench.load.driver import Limits, LoadSpec, collect_records
+from bench.load.collect import collect_records
 from bench.load.hooks import Hooks
-from bench.workload import Workload
+from bench.load.load import Limits, LoadSpec
+from contract.workload import Workload
 from provisioning.errors import CommandFailed, Completed, HostUnreachable
+from systems.fake_client import Behaviour, FakeBroker
 from tests.bench.thread_host import ThreadHost, ThreadProcess, load, rows_of
 
 pytestmark = pytest.mark.usefixtures("quick_progress")
@@ -35,7 +36,7 @@ SCHEDULED = 800
 def spec_of(broker: FakeBroker, limits: Limits = LIMITS, **changes: Any) -> LoadSpec:
     """A load of two seconds on the broker in memory."""
     workload = dataclasses.replace(WORKLOAD, **changes)
-    return LoadSpec(workload, "bench.clients.fake", broker.service_url, {}, (TOPIC,), seed=1, limits=limits)
+    return LoadSpec(workload, "systems.fake_client", broker.service_url, {}, (TOPIC,), seed=1, limits=limits)
 
 
 def test_every_scheduled_message_has_a_row_and_every_receipt_one(clients: list[ThreadHost], tmp_path: Path) -> None:
@@ -327,7 +328,7 @@ def test_a_full_disk_is_told_as_such(clients: list[ThreadHost], monkeypatch: pyt
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("bench.load.produced.write_records", full)
+    monkeypatch.setattr("bench.worker.send_log.write_records", full)
     with FakeBroker([TOPIC]) as broker:
         result = load(spec_of(broker), clients)
     assert result.abort is not None

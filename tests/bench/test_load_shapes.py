@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from bench.clients.fake import Behaviour, FakeBroker
-from bench.load.control import Control
-from bench.load.driver import Limits, LoadResult, LoadSpec
+from bench.load.load import Limits, LoadResult, LoadSpec
 from bench.load.sustained import judge
-from bench.schedule import SECOND_NS
-from bench.workload import Backlog, Workload
+from bench.worker.control import Control
+from bench.worker.schedule import SECOND_NS
+from contract.workload import Backlog, Workload
+from systems.fake_client import Behaviour, FakeBroker
 from tests.bench.thread_host import ThreadHost, load, rows_of
 
 pytestmark = pytest.mark.usefixtures("quick_progress")
@@ -30,7 +30,7 @@ WORKLOAD = Workload(
 def spec_of(broker: FakeBroker, topics: tuple[str, ...] = (TOPIC,), **changes: Any) -> LoadSpec:
     """A load on the broker in memory."""
     workload = dataclasses.replace(WORKLOAD, **changes)
-    return LoadSpec(workload, "bench.clients.fake", broker.service_url, {}, topics, seed=1, limits=LIMITS)
+    return LoadSpec(workload, "systems.fake_client", broker.service_url, {}, topics, seed=1, limits=LIMITS)
 
 
 def test_a_closed_loop_of_one_has_one_message_in_flight(clients: list[ThreadHost], tmp_path: Path) -> None:
@@ -153,6 +153,6 @@ def test_records_never_lie_in_a_hosts_root(directory: str) -> None:
 def test_an_end_that_is_told_too_late_is_no_end() -> None:
     """A row may have been written under the wrong phase by then: the worker must fail, not guess."""
     control = Control()
-    control.obey({"drained_ns": 1_000, "end_ns": 2_000})
-    with pytest.raises(TimeoutError, match="too late"):
+    control.handle({"drained_ns": 1_000, "end_ns": 2_000})
+    with pytest.raises(TimeoutError, match="end-of-backlog message arrived"):
         control.require_in_time()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.checkout import CHECKOUT
-from bench.manifest import origin_of
+from bench.run.manifest import origin_of
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import zlib
 
 import pytest
 
-from bench.load.message import HEADER_BYTES, MARK_BYTES, bodies, message_maker, read_headers, run_mark
+from bench.worker.message import MARK_BYTES, bodies, message_maker, read_headers, run_mark
+from contract.message import HEADER_BYTES
 
 
 def test_a_message_is_read_back_from_its_header() -> None:

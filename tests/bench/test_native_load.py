@@ -13,16 +13,16 @@ import pytest
 
 from bench.load.abort import Abort
 from bench.load.hooks import Hooks
-from bench.native.kafka import ProducerPerformance
-from bench.native.load import Limits, NativeTools
-from bench.native.pulsar import PulsarPerf
-from bench.native.tool import NativeTool
-from bench.workload import Workload
-from provisioning import daemons
-from provisioning.deployment import Endpoints
-from provisioning.host import Host
-from tests.bench.native_output import KAFKA_CONSUMED, KAFKA_PRODUCED, PULSAR_CONSUMED, PULSAR_PRODUCED
+from bench.load.native import Limits, NativeTools
+from contract.workload import Workload
+from provisioning.hosts import daemons
+from provisioning.hosts.host import Host
+from systems.deployment import Endpoints
+from systems.kafka.load_tool import ProducerPerformance
+from systems.load_tool import NativeTool
+from systems.pulsar.load_tool import PulsarPerf
 from tests.orchestrator.folder_host import FolderHost, folder_host
+from tests.systems.native_output import KAFKA_CONSUMED, KAFKA_PRODUCED, PULSAR_CONSUMED, PULSAR_PRODUCED
 
 WORKLOAD = Workload("steady", rate_per_s=500, message_bytes=100, measure_s=1, warmup_s=0.5, drain_s=1, consumers=1)
 ENDPOINTS = Endpoints("broker:1", {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from bench.blocks import blocks_of, places_in
+from bench.campaign.blocks import blocks_of, places_in
 
 CONTESTANTS = [("pulsar", "1"), ("kafka", "1"), ("kafka", "2")]
 

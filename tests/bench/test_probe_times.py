@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.campaign import TrialSpec, load_campaign, order_of
+from bench.campaign.campaign import TrialSpec, load_campaign, order_of
+from bench.campaign.prepared import prepare
+from bench.campaign.probe_times import HOUR_S, PROBE_S, PlannedProbe, agenda, planned_probes
 from bench.cli.plan import plan
-from bench.prepared import prepare
-from bench.probe_times import HOUR_S, PROBE_S, PlannedProbe, agenda, planned_probes
-from bench.runner import steps_to_run
-from bench.trial import steps_of
+from bench.run.runner import steps_to_run
+from bench.run.trial import steps_of
 from provisioning.errors import InvalidInput
 
 DEMO = Path(__file__).resolve().parents[2] / "campaigns" / "demo.toml"

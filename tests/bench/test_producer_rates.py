@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bench.campaign import TrialSpec
+from bench.campaign.campaign import TrialSpec
+from bench.campaign.producer_rates import beyond_a_process, warning_lines
 from bench.checkout import CHECKOUT
 from bench.cli.main import samebox
-from bench.producer_rates import beyond_a_process, warning_lines
-from bench.systems import SYSTEMS
-from bench.workload import Workload
+from contract.workload import Workload
+from systems.registry import SYSTEMS
 
 CAMPAIGNS = CHECKOUT / "campaigns"
 SYSTEM, SLOWER = sorted(SYSTEMS, key=lambda name: -SYSTEMS[name].producer_rate.messages_per_s)[:2]

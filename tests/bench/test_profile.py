@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bench.equipped import memory_per_broker
-from bench.profile import checks_for, load_profile
+from bench.campaign.testbed_profile import checks_for, load_profile
+from bench.run.equipped import memory_per_broker
 from provisioning.errors import InvalidInput
-from provisioning.facts import Facts
-from provisioning.host import ScriptedHost
-from provisioning.inventory import HostRecord, SshAddress
-from provisioning.rendering import size_bytes
+from provisioning.hosts.facts import Facts
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.inventory import HostRecord, SshAddress
+from systems.jvm.rendering import size_bytes
+from systems.registry import SYSTEMS
 
 
 def test_a_campaign_overrides_a_bound() -> None:
@@ -68,24 +69,29 @@ def test_hosts_of_their_own_are_judged_strictly(kind: str, warning: list[str]) -
     assert load_profile(kind).daemon_niceness == 0
 
 
-@pytest.mark.parametrize("kind", ["aws", "inventory"])
 @pytest.mark.parametrize(
     ("gib", "broker_heap"), [(None, "512m"), (8, "512m"), (15, "2g"), (31, "2g"), (62, "6g"), (124, "6g"), (186, "16g")]
 )
-def test_memory_follows_the_smallest_broker(kind: str, gib: int | None, broker_heap: str) -> None:
+def test_memory_follows_the_smallest_broker(gib: int | None, broker_heap: str) -> None:
     """i3en.large to 6xlarge as the kernel shows them: each gets the largest class that it reaches."""
-    profile = load_profile(kind).for_hosts(None if gib is None else gib * 2**30)
-    [heap] = {processes["broker"]["heap"] for system, processes in profile.memory.items() if "bookie" not in processes}
-    assert heap == broker_heap
+    memory = SYSTEMS["kafka"].memory.for_hosts(None if gib is None else gib * 2**30)
+    assert memory["broker"] == {"heap": broker_heap}
 
 
-@pytest.mark.parametrize("kind", ["aws", "inventory"])
-def test_every_class_fits_into_its_hosts(kind: str) -> None:
-    """All processes of one system together leave a quarter of the smallest host of the class to the page cache."""
-    for each in load_profile(kind).memory_classes:
-        for processes in each.memory.values():
-            sizes = [size for name, one in processes.items() if name != "controller" for size in one.values()]
-            assert sum(size_bytes(size) for size in sizes) <= 0.75 * each.least_bytes
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_class_fits_into_its_hosts(system: str) -> None:
+    """All processes together leave a quarter of the smallest host of the class to the page cache; the smallest fit 2 GiB."""
+    for each in SYSTEMS[system].memory.classes:
+        sizes = [size for name, one in each.memory.items() if name != "controller" for size in one.values()]
+        assert sum(size_bytes(size) for size in sizes) <= 0.75 * each.least_bytes or each.least_bytes == 0
+        assert each.least_bytes or sum(size_bytes(size) for size in sizes) <= 2 * 2**30
+
+
+@pytest.mark.parametrize("kind", ["local", "rehearsal"])
+def test_hosts_that_share_a_machine_have_a_fixed_part_of_it(kind: str) -> None:
+    """However large the machine is: the smallest class of every system."""
+    bytes_ = load_profile(kind).for_hosts(2**40).system_memory_bytes
+    assert all(system.memory.for_hosts(bytes_) == system.memory.for_hosts(None) for system in SYSTEMS.values())
 
 
 def test_hosts_on_one_machine_share_its_memory() -> None:
@@ -96,7 +102,7 @@ def test_hosts_on_one_machine_share_its_memory() -> None:
         return ScriptedHost(HostRecord(name, "broker", ssh, "127.0.0.1", "/srv", (), name, "t", 1))
 
     def facts(boot_id: str, memory_bytes: int | None) -> Facts:
-        return Facts(None, None, memory_bytes, "6.1", None, None, boot_id, (), None, None, None)
+        return Facts(None, None, memory_bytes, "6.1", None, None, boot_id, (), None, None)
 
     hosts = [broker("a"), broker("b"), broker("c")]
     assert memory_per_broker(hosts, {name: facts("one", 24) for name in "abc"}) == 8

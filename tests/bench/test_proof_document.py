@@ -11,25 +11,25 @@ from typing import Any
 
 import pytest
 
+from bench.campaign.system_settings import durability_table
 from bench.checkout import CHECKOUT
 from bench.proof.basis import basis_of
 from bench.proof.document import DOES_NOT_APPLY, PROOF_FILE, new_folder, proof_for
 from bench.proof.plan import levels_to_prove, proof_campaign
-from bench.results import Results
-from bench.system_settings import durability_table
-from bench.systems import SYSTEMS
+from bench.results.folder import Results
 from provisioning.errors import InvalidInput
-from provisioning.settings import Settings
+from systems.registry import SYSTEMS
+from systems.settings import Settings
 
 SYSTEM = next(iter(SYSTEMS))
-LEVEL = next(iter(SYSTEMS[SYSTEM].durability))
+LEVEL = next(iter(SYSTEMS[SYSTEM].levels))
 SOFTWARE = {SYSTEM: {"version": "1.2.3", "sha256": "ab"}}
 BASIS = {"client libraries": "client 2.1", "client code": "cd"}
 
 
 def cell(**changes: Any) -> dict[str, Any]:
     """A cell of a proof."""
-    settings = SYSTEMS[SYSTEM].durability[LEVEL]
+    settings = SYSTEMS[SYSTEM].durability(3)[LEVEL]
     usual = {
         "system": SYSTEM,
         "durability": {"name": LEVEL},
@@ -50,7 +50,7 @@ def write_proof(proofs: Path, stamp: str, cells: list[dict[str, Any]], **changes
 
 def found(proofs: Path, settings: Settings | None = None) -> list[dict[str, Any]]:
     """The cells that speak for a campaign of one system and level, with settings of its own over it."""
-    levels = durability_table([(SYSTEM, LEVEL)], {SYSTEM: settings or {}})
+    levels = durability_table([(SYSTEM, LEVEL)], {SYSTEM: settings or {}}, 3)
     document = proof_for(proofs, levels, SOFTWARE, {SYSTEM: BASIS}, system_profile="sn2020")
     return [] if document is None else list(document["cells"])
 
@@ -101,7 +101,7 @@ def test_a_proof_of_another_version_is_not_read(tmp_path: Path) -> None:
 
 def test_a_proof_rests_on_client_deployment_and_its_own_making(tmp_path: Path) -> None:
     """A change of any of them, and of nothing else, is another basis; libraries are named with their versions."""
-    for part in ("bench", "provisioning"):
+    for part in ("bench", "contract", "provisioning", "systems"):
         shutil.copytree(CHECKOUT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     before = basis_of(SYSTEM, tmp_path)
     assert before == basis_of(SYSTEM)
@@ -110,11 +110,17 @@ def test_a_proof_rests_on_client_deployment_and_its_own_making(tmp_path: Path) -
     changes: list[tuple[str, str | None]] = [
         (client, "client code"),
         ("bench/load/jobs.py", "client code"),
-        (f"provisioning/{SYSTEM}/durability.py", "deployment code"),
+        (f"systems/{SYSTEM}/durability.py", "deployment code"),
+        ("systems/jvm/rendering.py", "deployment code"),
         ("bench/proof/judge.py", "proof code"),
-        ("bench/load/requirements.lock", "client libraries"),
-        ("bench/report.py", None),
-        *((f"bench/clients/{other}.py", None) for other in SYSTEMS if other != SYSTEM),
+        ("bench/worker/requirements.lock", "client libraries"),
+        ("bench/report/here.py", None),
+        *(
+            (f"systems/{other}/{name}.py", None)
+            for other in SYSTEMS
+            if other != SYSTEM
+            for name in ("client", "layout")
+        ),
     ]
     for file, changed in changes:
         text = (tmp_path / file).read_text()
@@ -127,7 +133,7 @@ def test_a_proof_rests_on_client_deployment_and_its_own_making(tmp_path: Path) -
 def test_only_what_changes_the_level_counts(tmp_path: Path) -> None:
     """A campaign's own setting of a key of the level makes it another one; any other setting doesn't."""
     write_proof(tmp_path, "20260101T000000Z", [cell()])
-    component, keys = next(iter(SYSTEMS[SYSTEM].durability[LEVEL].items()))
+    component, keys = next(iter(SYSTEMS[SYSTEM].durability(3)[LEVEL].items()))
     (other,) = found(tmp_path, {component: {next(iter(keys)): "something else"}})
     assert other["verdict"] == DOES_NOT_APPLY
     assert len(found(tmp_path, {component: {"a.key.of.no.level": "1"}})) == 1

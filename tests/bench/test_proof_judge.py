@@ -9,7 +9,7 @@ import pytest
 from bench.proof.judge import Judgement, judge
 from bench.proof.sending import Sent
 from bench.proof.timeline import Kept, NodeTimeline
-from provisioning.deployment import DURABILITY
+from systems.registry import DURABILITY
 
 MESSAGES, EVERY_NS, ACKED_AFTER_NS = 200, 1_000_000, 500_000
 IN_MEMORY, WRITTEN = Kept(100), Kept(100, 200)

@@ -11,16 +11,17 @@ from secrets import token_hex
 import pytest
 
 from bench.checkout import CHECKOUT
-from bench.clients.client import ClientSpec
+from bench.load.client_hosts import deploy_client
 from bench.proof.judge import judge
 from bench.proof.observe import Observed, observe
-from bench.proof.sender import SenderJob
-from provisioning.deployment import DURABILITY
+from bench.worker.sender import SenderJob
+from contract.workload import Workload
+from provisioning.cache import user_cache
 from provisioning.errors import HostsFailed
-from provisioning.software.client_environment import deploy_client
-from provisioning.software.maven import user_cache
-from provisioning.ssh import SshHost
-from provisioning.strace import traced
+from provisioning.hosts.ssh import SshHost
+from provisioning.hosts.strace import traced
+from systems.client import ClientSpec
+from systems.registry import DURABILITY
 from tests.strace import needs_strace
 
 pytestmark = [pytest.mark.integration, needs_strace]
@@ -39,7 +40,8 @@ def observed(hosts: dict[str, SshHost], tmp_path: Path) -> Callable[[str], Obser
         process = broker.spawn(f"exec {shlex.join(command)}")
         try:
             pid, service_url = next(process.lines()).split()
-            spec = ClientSpec("bench.clients.null", service_url, "topic", {}, 1, "sticky", 0, 4096, 1, 1024, 10.0, 10.0)
+            workload = Workload("w", 1, 1024, 1.0, partitions=1, batch_delay_ms=0, batch_bytes=4096, in_flight=1)
+            spec = ClientSpec("systems.null_client", service_url, "topic", {}, workload, 10.0, 10.0)
             job = SenderJob(spec, MESSAGES, token_hex(4))
             return observe([(broker, int(pid))], client, python, job, tmp_path / "evidence")
         finally:

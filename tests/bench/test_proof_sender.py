@@ -8,18 +8,20 @@ from typing import Any, cast
 
 import pytest
 
-from bench.clients import fake
-from bench.clients.client import ClientError, ClientModule, ClientSpec
-from bench.clients.fake import Behaviour, FakeBroker
-from bench.proof.marked import marked_payload
-from bench.proof.sender import SenderJob, send_one_by_one, sender_job_of
 from bench.proof.sending import Sender
+from bench.worker.marked import marked_payload
+from bench.worker.sender import SenderJob, send_one_by_one, sender_job_of
+from contract.workload import Workload
 from provisioning.errors import Completed, HostError
-from provisioning.host import ScriptedHost
-from provisioning.inventory import HostRecord, SshAddress
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.inventory import HostRecord, SshAddress
+from systems import fake_client as fake
+from systems.client import ClientError, ClientModule, ClientSpec
+from systems.fake_client import Behaviour, FakeBroker
 
 RUN = "0a1b2c3d"
-SPEC = ClientSpec("bench.clients.fake", "", "t", {}, 1, "sticky", 0, 4096, 1, 256, 0.2, 1.0)
+WORKLOAD = Workload("w", 1, 256, 1.0, partitions=1, batch_delay_ms=0, batch_bytes=4096, in_flight=1)
+SPEC = ClientSpec("systems.fake_client", "", "t", {}, WORKLOAD, 0.2, 1.0)
 HOST = HostRecord("client-1", "client", SshAddress("127.0.0.1", 22, "b", ""), "127.0.0.1", "/r", (), "", "", 1)
 
 
@@ -72,7 +74,7 @@ def test_a_job_survives_its_line() -> None:
     assert sender_job_of(job.to_line()) == job
     with pytest.raises(ValueError, match="not a job of this version"):
         sender_job_of('{"messages": 1}')
-    assert marked_payload(RUN, 3, SPEC.message_bytes).startswith(f"samebox-proof-{RUN}-000003;".encode())
+    assert marked_payload(RUN, 3, WORKLOAD.message_bytes).startswith(f"samebox-proof-{RUN}-000003;".encode())
 
 
 class Told:

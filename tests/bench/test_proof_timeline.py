@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.proof.marked import marked_payload, marker, sequences_in
 from bench.proof.timeline import TIMER_NS, Kept, timeline_of
-from provisioning.strace_output import Call, completed_calls
+from bench.worker.marked import marked_payload, marker, sequences_in
+from provisioning.hosts.strace_output import Call, completed_calls
 
 RUN = "0a1b2c3d"
 LOG, OTHER, SOCKET = "/data/topic-0/0.log", "/data/checkpoint", "socket:[7]"

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bench.load.message import message_maker
-from bench.records import (
+from bench.worker.message import message_maker
+from bench.worker.records import (
     CONSUMED,
     PRODUCED,
     ROW_GROUP_ROWS,
@@ -20,7 +20,7 @@ from bench.records import (
     produced_table,
     write_records,
 )
-from bench.schedule import Phase
+from bench.worker.schedule import Phase
 
 PHASES = (Phase("warmup", 1_000, 2_000), Phase("measure", 2_000, 9_000))
 CONTRACT = Path(__file__).resolve().parents[2] / "docs" / "records.md"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.results import Results
+from bench.results.folder import Results
 from provisioning.errors import InvalidInput
 
 

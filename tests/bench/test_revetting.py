@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from bench.probe_times import PlannedProbe
+from bench.campaign.probe_times import PlannedProbe
 from bench.progress import PlainReporter
-from bench.results import Results
-from bench.revetting import Revetting
+from bench.results.folder import Results
+from bench.run.revetting import Revetting
 from provisioning.errors import HostsFailed
 from provisioning.vetting import load_thresholds
 from tests.provisioning.probed_hosts import GOOD, Cloud, ProbedHost
@@ -34,7 +34,7 @@ def happened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         done.append("reset")
         return SimpleNamespace(as_observation=lambda: {"method": "drop_caches"})
 
-    monkeypatch.setattr("bench.revetting.reset", reset)
+    monkeypatch.setattr("bench.run.revetting.reset", reset)
     monkeypatch.setattr("provisioning.vetting.probes.time.sleep", lambda _: None)
     return done
 
@@ -88,7 +88,7 @@ def test_a_probe_that_is_cut_off_leaves_nothing(
     def failing(*_args: Any, **_options: Any) -> None:
         raise HostsFailed("probing", {"broker-1": RuntimeError("gone")})
 
-    monkeypatch.setattr("bench.revetting.probe_again", failing)
+    monkeypatch.setattr("bench.run.revetting.probe_again", failing)
     with pytest.raises(HostsFailed):
         take(FIRST, tmp_path)
     assert Results(tmp_path).probed() == ()

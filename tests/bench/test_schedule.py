@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bench.schedule import CHUNK_MESSAGES, SECOND_NS, Schedule
+from bench.worker.schedule import CHUNK_MESSAGES, SECOND_NS, Schedule
 
 
 def schedule(**changes: Any) -> Schedule:

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from bench.load.bracket import NARROW, Tried, bracket
-from bench.load.driver import LoadResult, LoadSpec
-from bench.load.found import Found
+from bench.load.load import LoadResult, LoadSpec
 from bench.load.search import find_highest
-from bench.workload import Workload
+from bench.load.search_result import Found
+from contract.workload import Workload
 from tests.bench.test_sustained import samples_of
 
 WORKLOAD = Workload(

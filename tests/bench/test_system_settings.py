@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.campaign import Campaign, TrialSpec, load_campaign
-from bench.profile import load_profile
-from bench.system_settings import (
+from bench.campaign.campaign import Campaign, TrialSpec, load_campaign
+from bench.campaign.system_settings import (
     all_profiles,
     changed_promises,
     differences,
@@ -20,13 +19,13 @@ from bench.system_settings import (
     profile_of,
     wrong_client_settings,
 )
-from bench.systems import SYSTEMS
-from bench.trial import plan_of
-from bench.workload import Workload
-from provisioning.deployment import DURABILITY
+from bench.campaign.testbed_profile import load_profile
+from bench.run.trial import plan_of
+from contract.workload import Workload
 from provisioning.errors import InvalidInput
-from provisioning.rendering import size_bytes
-from provisioning.system_profile import SystemProfile, profile_names, system_profile
+from systems.jvm.rendering import size_bytes
+from systems.profile import SystemProfile, profile_names, system_profile
+from systems.registry import DURABILITY, SYSTEMS
 from tests.bench.test_campaign import GOOD, refusal, write
 
 PUBLISHED = [(name, profile) for name, system in SYSTEMS.items() for profile in profile_names(system.profiles)]
@@ -47,7 +46,7 @@ def campaign(folder: Path, text: str) -> Campaign:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_durability_is_given_or_refused_with_a_reason(system: str) -> None:
     """No name is in both tables or in neither."""
-    can, cannot = set(SYSTEMS[system].durability), set(SYSTEMS[system].cannot)
+    can, cannot = set(SYSTEMS[system].levels), set(SYSTEMS[system].cannot)
     assert can | cannot == set(DURABILITY)
     assert not can & cannot
     assert all(SYSTEMS[system].cannot.values())
@@ -57,7 +56,7 @@ def test_every_durability_is_given_or_refused_with_a_reason(system: str) -> None
 def test_every_durability_has_its_differences(system: str) -> None:
     """Whoever compares two systems at a level reads at least who acknowledges there and what the disks write."""
     about = {name: [each for each in SYSTEMS[system].differences if name in each.durability] for name in DURABILITY}
-    for name in SYSTEMS[system].durability:
+    for name in SYSTEMS[system].levels:
         assert len(about[name]) >= 2, name
         aspects = [each.aspect for each in about[name]]
         assert len(aspects) == len(set(aspects)), name
@@ -188,17 +187,17 @@ def test_a_promise_that_settings_change_is_said() -> None:
     """The table shows what was run, and the difference to what the level's name means is a sentence."""
     cells = [("kafka", "2"), ("kafka", "4"), ("pulsar", "2-bypass")]
     overrides = {"kafka": profile_of("kafka", "brokers-bench", None).settings}
-    table = durability_table(cells, overrides)
+    table = durability_table(cells, overrides, 3)
     assert table["kafka"]["2"]["topic"]["min.insync.replicas"] == "1"
-    assert changed_promises(cells, overrides) == [
+    assert changed_promises(cells, overrides, 3) == [
         "kafka: topic min.insync.replicas is 1, where durability 2 means 2",
         "kafka: topic min.insync.replicas is 1, where durability 4 means 2",
     ]
     assert changed_promises(
-        cells, {"pulsar": {"bookie/broker-2": {"journalWriteData": "true", "flushInterval": "1"}}}
+        cells, {"pulsar": {"bookie/broker-2": {"journalWriteData": "true", "flushInterval": "1"}}}, 3
     ) == ["pulsar: bookie/broker-2 journalWriteData is true, where durability 2-bypass means false"]
-    assert changed_promises(cells, {"kafka": {"topic": {"min.insync.replicas": "2"}}}) == []
-    assert "lz4" not in str(durability_table([("kafka", "2")], {"kafka": {"topic": {"compression.type": "lz4"}}}))
+    assert changed_promises(cells, {"kafka": {"topic": {"min.insync.replicas": "2"}}}, 3) == []
+    assert "lz4" not in str(durability_table([("kafka", "2")], {"kafka": {"topic": {"compression.type": "lz4"}}}, 3))
 
 
 def test_a_profile_without_sizes_leaves_nothing_out() -> None:

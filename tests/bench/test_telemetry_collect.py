@@ -15,9 +15,9 @@ import pytest
 
 from bench.telemetry.collect import HOSTS_SCHEMA, Telemetry, to_table
 from provisioning.errors import HostError, HostsFailed
-from provisioning.host import ScriptedHost
-from provisioning.inventory import DataDir, HostRecord, SshAddress
-from provisioning.ssh import SshHost
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.inventory import DataDir, HostRecord, SshAddress
+from provisioning.hosts.ssh import SshHost
 
 MACHINE_METRICS = {
     "cpu_user_s", "cpu_system_s", "cpu_iowait_s", "cpu_steal_s", "cpu_idle_s", "cpus", "run_queue",

@@ -12,12 +12,12 @@ import pytest
 
 from bench.checkout import CHECKOUT
 from bench.load.collect import Upload
-from bench.load.driver import LoadResult
-from bench.load.fleet import RecordFile
-from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
+from bench.load.load import LoadResult
+from bench.load.workers import RecordFile
 from provisioning.errors import HostError, HostsFailed
-from provisioning.inventory import RecordsBucket
-from provisioning.ssh import SshHost
+from provisioning.hosts.inventory import RecordsBucket
+from provisioning.hosts.ssh import SshHost
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import pytest
 
-from bench.load.clock import Clock
-from bench.load.usage import Usage
-from bench.schedule import SECOND_NS, Phase
+from bench.worker.clock import Clock
+from bench.worker.schedule import SECOND_NS, Phase
+from bench.worker.usage import Usage
 
 START_NS = 1_000 * SECOND_NS
 MEASURED = Phase("measure", START_NS + 5 * SECOND_NS, START_NS + 15 * SECOND_NS)

@@ -14,14 +14,16 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bench.clients.client import ClientSpec
-from bench.clients.null import NullBroker
-from bench.load.driver import Limits, LoadSpec, collect_records, run_load
+from bench.load.collect import collect_records
 from bench.load.hooks import Hooks
-from bench.load.job import Job, job_of
-from bench.schedule import SECOND_NS, Schedule
-from bench.workload import Workload
-from provisioning.ssh import SshHost
+from bench.load.load import Limits, LoadSpec
+from bench.load.worker_pool import run_load
+from bench.worker.job import Job, job_of
+from bench.worker.schedule import SECOND_NS, Schedule
+from contract.workload import Workload
+from provisioning.hosts.ssh import SshHost
+from systems.client import ClientSpec
+from systems.null_client import NullBroker
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"PYTHONPATH": f"{REPOSITORY}:{Path(__file__).parent}", "PATH": "/usr/bin:/bin"}
@@ -37,9 +39,12 @@ def null_broker() -> Iterator[NullBroker]:
 
 def job_at(service_url: str, folder: Path, **changes: Any) -> Job:
     """A producer of 100 messages a second for a minute."""
-    client = ClientSpec("bench.clients.null", service_url, "t", {}, 3, "sticky", 1, 4096, 100, 64, 10.0, 5.0)
+    workload = Workload(
+        "w", 100, 64, 60.0, partitions=3, batch_delay_ms=1, batch_bytes=4096, in_flight=100, drain_s=5.0
+    )
+    client = ClientSpec("systems.null_client", service_url, "t", {}, workload, 10.0, 5.0)
     schedule = Schedule(100, 1, "constant", 0, 60 * SECOND_NS, seed=1)
-    job = Job("producer-0", "producer", 0, None, 7, client, schedule, 0.5, 5.0, 30.0, None, str(folder))
+    job = Job("producer-0", "producer", 0, None, 7, client, schedule, 30.0, None, str(folder))
     return dataclasses.replace(job, **changes)
 
 
@@ -50,7 +55,7 @@ def start() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
 
     def begin(job_line: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "bench.load.worker"], env=ENVIRONMENT, text=True,
+            [sys.executable, "-m", "bench.worker.main"], env=ENVIRONMENT, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         started.append(process)
@@ -66,10 +71,10 @@ def start() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
             stream.close()
 
 
-@pytest.mark.parametrize(("module", "status"), [("bench.clients.null", 0), ("bench.clients.nobody", 1)])
+@pytest.mark.parametrize(("module", "status"), [("systems.null_client", 0), ("systems.nobody", 1)])
 def test_a_client_named_at_the_start_is_loaded_before_any_job(module: str, status: int) -> None:
     """One that isn't there is told at once, by name; without a job the end of input is the end."""
-    command = [sys.executable, "-m", "bench.load.worker", module]
+    command = [sys.executable, "-m", "bench.worker.main", module]
     done = subprocess.run(command, env=ENVIRONMENT, text=True, input="", capture_output=True, timeout=60)
     assert done.returncode == status
     assert (f"No module named '{module}'" in done.stderr) == (status == 1)
@@ -175,7 +180,7 @@ def test_a_load_over_ssh_keeps_every_row(hosts: dict[str, SshHost], null_broker:
         name="ssh", rate_per_s=1000, message_bytes=256, measure_s=2, warmup_s=1, producers=2, consumers=2, drain_s=5
     )
     spec = LoadSpec(
-        workload, "bench.clients.null", null_broker.service_url, {}, ("t",), seed=1, limits=Limits(lead_s=0.5)
+        workload, "systems.null_client", null_broker.service_url, {}, ("t",), seed=1, limits=Limits(lead_s=0.5)
     )
     python = f"env PYTHONPATH={REPOSITORY} {sys.executable} -P"
     result = run_load(spec, [client], {"client-1": python})
@@ -195,7 +200,7 @@ def test_an_interrupt_over_ssh_leaves_no_worker(hosts: dict[str, SshHost], null_
     client = hosts["client-1"]
     workload = Workload(name="ssh", rate_per_s=100, message_bytes=256, measure_s=120)
     spec = LoadSpec(
-        workload, "bench.clients.null", null_broker.service_url, {}, ("t",), seed=1, limits=Limits(lead_s=0.5)
+        workload, "systems.null_client", null_broker.service_url, {}, ("t",), seed=1, limits=Limits(lead_s=0.5)
     )
     mark = f"mark={secrets.token_hex(8)}"
 

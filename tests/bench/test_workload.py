@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bench.load.message import HEADER_BYTES
-from bench.workload import Workload
+from contract.message import HEADER_BYTES
+from contract.workload import Workload
 from provisioning.document import build
 from provisioning.errors import InvalidInput
 

@@ -10,14 +10,16 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from bench.load.driver import LoadResult, LoadSpec, collect_records, run_load
+from bench.load.collect import collect_records
 from bench.load.hooks import NO_HOOKS, Hooks
-from bench.load.inbox import Inbox
-from bench.load.job import event
-from bench.load.worker import serve
+from bench.load.load import LoadResult, LoadSpec
+from bench.load.worker_pool import run_load
+from bench.worker.inbox import Inbox
+from bench.worker.job import event
+from bench.worker.main import serve
 from provisioning.errors import CommandTimedOut, Completed
-from provisioning.host import Host, RemoteProcess
-from provisioning.inventory import HostRecord, SshAddress
+from provisioning.hosts.host import Host, RemoteProcess
+from provisioning.hosts.inventory import HostRecord, SshAddress
 
 Sabotage = Callable[["ThreadProcess", str], str | None]
 
@@ -92,7 +94,7 @@ class ThreadHost:
         return Completed(command, "", "", 0)
 
     def spawn(self, command: str) -> RemoteProcess:
-        assert command == "exec python3 -m bench.load.worker"
+        assert command == "exec python3 -m bench.worker.main"
         self.processes.append(ThreadProcess(self.name, self._sabotage))
         return self.processes[-1]
 

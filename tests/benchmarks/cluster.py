@@ -11,15 +11,16 @@ from pathlib import Path
 
 from bench.checkout import CHECKOUT
 from bench.load.collect import collect_records
-from bench.load.driver import LoadSpec, run_load
 from bench.load.figures import Figures, read_figures
-from bench.native.process import run_native
-from bench.native.tool import NativeLoad
-from bench.systems import SYSTEMS
-from bench.workload import Workload
-from provisioning.deployment import Topic
-from provisioning.host import Host
+from bench.load.load import LoadSpec
+from bench.load.worker_pool import run_load
+from contract.workload import Workload
+from provisioning.hosts.host import Host
 from provisioning.software.store import Store
+from systems.deployment import Topic
+from systems.load_tool import NativeLoad, NativeTool
+from systems.registry import SYSTEMS
+from tests.benchmarks.native_run import run_native
 from tests.benchmarks.openmessaging import OpenMessagingLoad, run_openmessaging
 from tests.three_nodes import ThreeNodes
 
@@ -54,6 +55,13 @@ class Cluster:
         self._pythons = pythons
         self._native_start_cpu_s: float | None = None
 
+    @property
+    def tool(self) -> NativeTool:
+        """The system's own load tool."""
+        tool = SYSTEMS[self.system].native_tool
+        assert tool is not None
+        return tool
+
     def running(self) -> AbstractContextManager[None]:
         """A fresh cluster with the topic."""
         return self._nodes.running()
@@ -87,10 +95,12 @@ class Cluster:
     def native(self, load: NativeLoad) -> tuple[Row, str]:
         """One run of the system's own tool, and its command line. Its CPU is without what a run of a few messages takes."""
         endpoints = self._nodes.deployment.endpoints()
-        tool = SYSTEMS[self.system].native_tool
+        tool = self.tool
         load = replace(load, service_url=endpoints.service_url, client_settings=endpoints.client_settings)
         if self._native_start_cpu_s is None:
-            short = replace(load, rate_per_s=_FEW, messages=_FEW, duration_s=1.0, warmup_s=0.0)
+            short = replace(
+                load, rate_per_s=_FEW, messages=_FEW, duration_s=1.0, workload=replace(load.workload, warmup_s=0.0)
+            )
             self._native_start_cpu_s = run_native(tool, short, self._client, self._nodes.store).cpu_s
         run = run_native(tool, load, self._client, self._nodes.store)
         result = run.result

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench.records import NEVER_NS, produced_table, write_records
-from bench.schedule import SECOND_NS, Phase, Schedule
+from bench.worker.records import NEVER_NS, produced_table, write_records
+from bench.worker.schedule import SECOND_NS, Phase, Schedule
 from tests.analysis.synthetic_results import Plan, trial_document, write_results
 from tests.analysis.synthetic_results import Shape as Asked
 from tests.benchmarks.receipts import CONSUMERS, Receipts

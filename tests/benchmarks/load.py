@@ -18,17 +18,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from bench.clients.kafka import IN_FLIGHT_REQUESTS
+from bench.load.client_hosts import deploy_client
 from bench.load.floor import FASTEST_PER_S, measure_floor
-from bench.native.tool import NativeLoad
-from bench.systems import SYSTEMS
-from bench.workload import Workload
-from provisioning.host import Host
-from provisioning.local.testbed import LocalTestbed
-from provisioning.software.client_environment import deploy_client
-from provisioning.software.maven import user_cache
+from contract.workload import Workload
+from provisioning.cache import user_cache
+from provisioning.hosts.host import Host
+from provisioning.hosts.ssh import connect
 from provisioning.software.store import Store
-from provisioning.ssh import connect
+from provisioning.testbeds.local.testbed import LocalTestbed
+from systems.kafka.client import IN_FLIGHT_REQUESTS
+from systems.load_tool import NativeLoad
+from systems.registry import SYSTEMS, software
 from tests.benchmarks import openmessaging
 from tests.benchmarks.cluster import NS_PER_MS, STATE, TOPIC, Cluster, Row
 from tests.benchmarks.openmessaging import OpenMessagingLoad
@@ -60,14 +60,19 @@ class Setting:
             service_url="",
             topic=TOPIC.name,
             client_settings={},
+            workload=Workload(
+                "native",
+                rate_per_s or UNREACHABLE_PER_S,
+                self.message_bytes,
+                duration_s - warmup_s,
+                batch_bytes=BATCH_BYTES[0],
+                batch_delay_ms=self.batch_delay_ms,
+                in_flight=self.in_flight,
+                warmup_s=warmup_s,
+            ),
             rate_per_s=rate_per_s,
             messages=messages,
             duration_s=duration_s,
-            warmup_s=warmup_s,
-            message_bytes=self.message_bytes,
-            batch_bytes=BATCH_BYTES[0],
-            batch_delay_ms=self.batch_delay_ms,
-            in_flight=self.in_flight,
         )
 
     def openmessaging(self, rate_per_s: int) -> OpenMessagingLoad:
@@ -90,14 +95,16 @@ def maximum_rate(cluster: Cluster, setting: Setting, runs: int, producers: int, 
     commands: dict[str, str] = {}
 
     def run_native(name: str, batch_bytes: int) -> Row:
-        row, commands[name] = cluster.native(replace(native, batch_bytes=batch_bytes))
+        row, commands[name] = cluster.native(
+            replace(native, workload=replace(native.workload, batch_bytes=batch_bytes))
+        )
         return row
 
     contenders: dict[str, Callable[[], Row]] = {}
     theirs, ours = [], []
     for size in BATCH_BYTES:
         batch = f"batch {size // 1024} KiB"
-        theirs.append(f"{SYSTEMS[cluster.system].native_tool.name}, {batch}")
+        theirs.append(f"{cluster.tool.name}, {batch}")
         ours.append(f"samebox, {producers} process{'es' * (producers > 1)}, {batch}")
         contenders[theirs[-1]] = partial(run_native, theirs[-1], size)
         contenders[ours[-1]] = partial(cluster.ours, replace(workload, batch_bytes=size))
@@ -124,7 +131,7 @@ def fidelity(
         partitions=TOPIC.partitions, batch_delay_ms=setting.batch_delay_ms, batch_bytes=BATCH_BYTES[0],
         in_flight=setting.in_flight, warmup_s=warmup_s,
     )  # fmt: skip
-    tool, ours = SYSTEMS[cluster.system].native_tool.name, "samebox, consumer beside it"
+    tool, ours = cluster.tool.name, "samebox, consumer beside it"
     contenders: dict[str, Callable[[], Row]] = {
         tool: lambda: cluster.native(native)[0],
         ours: partial(cluster.ours, workload),
@@ -197,7 +204,7 @@ def main(arguments: Sequence[str]) -> int:
         floor_of(client, pythons, setting)
         found |= recording(options.memory_minutes, options.rate, client, pythons)
         for system in options.systems:
-            cluster = Cluster(system, hosts, Store(user_cache(), notice=console.print), pythons)
+            cluster = Cluster(system, hosts, Store(user_cache(), software(), notice=console.print), pythons)
             with cluster.running():
                 # fidelity first: a consumer would have to skip all that the maximum left in the topic
                 figures = fidelity(cluster, setting, options.runs, options.rate, options.warmup, options.seconds, omb)

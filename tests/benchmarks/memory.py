@@ -19,17 +19,17 @@ from pathlib import Path
 
 from rich.table import Table
 
-from bench.campaign import Campaign
+from bench.campaign.campaign import Campaign
+from bench.campaign.prepared import prepare
 from bench.checkout import CHECKOUT
-from bench.load.usage import rss_peak_bytes
-from bench.prepared import prepare
 from bench.progress import reporter_for
-from bench.results import Results
-from bench.runner import run_campaign, steps_to_run
-from bench.systems import SYSTEMS
-from bench.vetted import VETTED_SCHEMA, Vetted
-from bench.workload import Workload
-from provisioning.local.testbed import LocalTestbed
+from bench.results.folder import Results
+from bench.run.runner import run_campaign, steps_to_run
+from bench.run.vetted import VETTED_SCHEMA, Vetted
+from bench.worker.usage import rss_peak_bytes
+from contract.workload import Workload
+from provisioning.testbeds.local.testbed import LocalTestbed
+from systems.registry import SYSTEMS
 from tests.benchmarks.rounds import console
 
 STATE = CHECKOUT / ".samebox" / "bench-memory"

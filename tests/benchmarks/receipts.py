@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bench.load.message import HEADER_FIELDS
-from bench.records import consumed_table
-from bench.schedule import Phase
+from bench.worker.message import HEADER_FIELDS
+from bench.worker.records import consumed_table
+from bench.worker.schedule import Phase
 
 CONSUMERS = 2  # of one subscription; each has every other partition
 SUBSCRIPTION = "sub-0"

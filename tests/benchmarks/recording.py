@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.load.clock import anchored_clock
-from bench.load.driver import LoadSpec, run_load
 from bench.load.floor import NULL_MODULE, null_broker
-from bench.load.produced import ProducedBook
-from bench.load.producer import chunks_of
-from bench.records import WrittenFile
-from bench.schedule import SECOND_NS, Schedule
-from bench.workload import Workload
-from provisioning.host import Host
+from bench.load.load import LoadSpec
+from bench.load.worker_pool import run_load
+from bench.worker.clock import anchored_clock
+from bench.worker.open_loop import chunks_of
+from bench.worker.records import WrittenFile
+from bench.worker.schedule import SECOND_NS, Schedule
+from bench.worker.send_log import ProducedBook
+from contract.workload import Workload
+from provisioning.hosts.host import Host
 
 PARTITIONS = 6
 SAMPLE_EVERY_S = 2.0
@@ -26,7 +27,7 @@ import os, pathlib
 root = os.environ["SAMEBOX_HOST_ROOT"].encode()
 for folder in pathlib.Path("/proc").iterdir():
     try:
-        if folder.name.isdigit() and b"bench.load.worker" in (folder / "cmdline").read_bytes().split(bytes(1)):
+        if folder.name.isdigit() and b"bench.worker.main" in (folder / "cmdline").read_bytes().split(bytes(1)):
             if b"SAMEBOX_HOST_ROOT=" + root in (folder / "environ").read_bytes().split(bytes(1)):
                 print(int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     except OSError:

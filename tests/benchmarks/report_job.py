@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from bench.report import Verdicts, make_report
-from bench.results import Results
+from bench.report.here import Verdicts, make_report
+from bench.results.folder import Results
 from tests.benchmarks.footprint import Footprint, watched
 from tests.benchmarks.generate_records import written_in
 from tests.benchmarks.receipts import LOST_OF_A_TRIAL, REPEATED_OF_A_TRIAL

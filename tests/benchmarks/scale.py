@@ -17,12 +17,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.schedule import CHUNK_MESSAGES
-from provisioning.aws.cost import GIB, emr_step
-from provisioning.aws.emr_sizes import load_nodes, sizes_on
-from provisioning.aws.prices import PriceTable, load_prices
-from provisioning.aws.shape import load_shape, stack_file
-from provisioning.aws.spark_step import STEP_LIMIT_S
+from bench.worker.schedule import CHUNK_MESSAGES
+from provisioning.testbeds.aws.cost import GIB, emr_step
+from provisioning.testbeds.aws.emr_sizes import load_nodes, sizes_on
+from provisioning.testbeds.aws.prices import PriceTable, load_prices
+from provisioning.testbeds.aws.shape import load_shape, stack_file
+from provisioning.testbeds.aws.spark_step import STEP_LIMIT_S
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE, MEASURED = ROOT / "docs" / "scale.md", ROOT / "docs" / "scale.json"
@@ -199,7 +199,7 @@ def basis(summary: Summary) -> str:
         ["seconds until the cluster works", f"{START_S:.0f}", "assumed"],
         ["scans of a file", f"{SCANS:g}", "counted in analysis/pipeline.py: 10 of produced, 7 of consumed"],
         ["requests per file and scan", f"{REQUESTS_PER_SCAN}", "assumed"],
-        ["prices", f"{region}, {prices.pinned}", "[prices.toml](../provisioning/aws/prices.toml), on demand, without tax"],
+        ["prices", f"{region}, {prices.pinned}", "[prices.toml](../provisioning/testbeds/aws/prices.toml), on demand, without tax"],
     ]  # fmt: skip
     return _table(("", "value", "where from"), lines)
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for tests.benchmarks
-from provisioning.aws.prices import load_prices
+from provisioning.testbeds.aws.prices import load_prices
 from tests.benchmarks import analysis, scale
 from tests.benchmarks.comparison import Found, Key, differences
 from tests.benchmarks.generate_records import Shape, generate, is_whole, written_in

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.results import Results
+from bench.results.folder import Results
 
 # workloads follow
 HEAD = """

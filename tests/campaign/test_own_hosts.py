@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.inventory import HostRecord, Inventory
-from provisioning.local.testbed import LocalTestbed
+from provisioning.hosts.inventory import HostRecord, Inventory
+from provisioning.testbeds.local.testbed import LocalTestbed
 from tests.campaign.command import samebox
 
 pytestmark = pytest.mark.integration

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.checkout import CHECKOUT
-from provisioning.inventory import load_inventory
+from provisioning.hosts.inventory import load_inventory
+from provisioning.vetting.thresholds import DEFAULT_THRESHOLDS
 from tests.campaign.command import samebox
 
 pytestmark = pytest.mark.integration
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.integration
 
 def test_rejected_hosts_are_replaced_as_often_as_allowed(home_with_testbed: Path, tmp_path: Path) -> None:
     """No disk here flushes in a microsecond: all four hosts are replaced once, rejected again, and then it stops and says so."""
-    kit = (CHECKOUT / "provisioning" / "thresholds.toml").read_text()
+    kit = DEFAULT_THRESHOLDS.read_text()
     strict = tmp_path / "strict.toml"
     # a busy host is only warned about: this must hold beside other tests, too
     changes = {"reject_p99_ms = 10.0": "reject_p99_ms = 0.001", "warn_busy_share = 0.20": "warn_busy_share = 1.0"}

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from bench.checkout import CHECKOUT
-from provisioning.inventory import Inventory
+from provisioning.hosts.inventory import Inventory
 from tests.campaign.command import samebox
 
 pytestmark = pytest.mark.integration
@@ -169,6 +169,6 @@ def test_too_little_disk_is_refused_before_anything_starts(tmp_path: Path) -> No
     ran = samebox(tmp_path, "campaign", "local", str(greedy), "--plain")
     assert ran.returncode == 1
     assert "not enough disk" in ran.stderr
-    assert "x 3 copies x journal factor" in ran.stderr
+    assert "x 3 copies x 2 (how often each is written)" in ran.stderr
     assert not (tmp_path / "results").exists()
     assert samebox(tmp_path, "status").stdout.startswith("local testbed: down")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from provisioning.disk_checks import archive, archive_sha256
+from provisioning.hosts.disk_checks import archive, archive_sha256
 
 FOLDER = Path(__file__).resolve().parents[2] / "disk-checks"
 MIB = 1024 * 1024

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import boto3
 import pytest
 
-from provisioning.aws.rehearsal.cloud.hosts import require_hosts
-from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
-from provisioning.aws.rehearsal.engine.engine import Engine, find_engine
 from provisioning.errors import MissingRequirement
+from provisioning.testbeds.aws.rehearsal.cloud.hosts import require_hosts
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
+from provisioning.testbeds.aws.rehearsal.engine.engine import Engine, find_engine
 from tests.infra.project import NewProject, Project
 
 if TYPE_CHECKING:

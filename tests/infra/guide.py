@@ -24,7 +24,7 @@ from pathlib import Path
 
 from bench.checkout import CHECKOUT
 from bench.cli.rehearse import Rehearsal, rehearsal
-from provisioning.software.maven import user_cache
+from provisioning.cache import user_cache
 
 GUIDE = CHECKOUT / "docs/aws.md"
 FENCED = re.compile(r"^( *)```\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)

@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from provisioning.aws.rehearsal.cloud.local_cloud import CHECKOUT, Cloud
-from provisioning.aws.rehearsal.engine.engine import Engine
-from provisioning.aws.rehearsal.project import environment_of, lay_out, make_key
 from provisioning.document import build
-from provisioning.inventory import Inventory
+from provisioning.hosts.inventory import Inventory
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import CHECKOUT, Cloud
+from provisioning.testbeds.aws.rehearsal.engine.engine import Engine
+from provisioning.testbeds.aws.rehearsal.project import environment_of, lay_out, make_key
 
 COMMAND_TIMEOUT_S = 900
 OPERATOR_CIDR = "203.0.113.7/32"

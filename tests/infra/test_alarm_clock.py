@@ -12,10 +12,10 @@ from typing import Any
 import boto3
 import pytest
 
-from provisioning.aws.cluster_timer import ClusterTimer, arm
-from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
-from provisioning.aws.rehearsal.cloud.things import client, instances
-from provisioning.aws.time_to_live import utc_text
+from provisioning.testbeds.aws.cluster_timer import ClusterTimer, arm
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
+from provisioning.testbeds.aws.rehearsal.cloud.things import client, instances
+from provisioning.testbeds.aws.time_to_live import utc_text
 from tests.aws.world import IMAGE
 
 pytestmark = pytest.mark.integration

@@ -17,7 +17,7 @@ from pydantic.alias_generators import to_camel
 
 from infra.instance_types import INSTANCE_TYPES
 from infra.settings import HostGroup, Settings
-from provisioning.aws.rehearsal.iam.policy import read_policy
+from provisioning.testbeds.aws.rehearsal.iam.policy import read_policy
 from tests.infra.permissions.needs import POLICY_FILE, REGION_PLACEHOLDER, operator_policy
 from tests.infra.recorded_program import ROOT
 

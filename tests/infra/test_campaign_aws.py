@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from bench.checkout import CHECKOUT
-from bench.results import Results
-from provisioning.aws.rehearsal.cloud.local_cloud import REGION, Cloud, Faults
+from bench.results.folder import Results
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import REGION, Cloud, Faults
 
 pytestmark = [
     pytest.mark.integration,

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from provisioning.aws.rehearsal.cloud.local_cloud import Cloud
-from provisioning.aws.rehearsal.cloud.things import client, instances
-from provisioning.host import Host
-from provisioning.ssh import connect
+from provisioning.hosts.host import Host
+from provisioning.hosts.ssh import connect
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud
+from provisioning.testbeds.aws.rehearsal.cloud.things import client, instances
 from tests.infra.project import NewProject, Project, moment
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra, pytest.mark.usefixtures("possible_hosts")]

@@ -15,7 +15,7 @@ import pytest
 
 from infra.host_keys import host_key
 from infra.user_data import ON_HOST, FirstBoot, user_data
-from provisioning.aws.rehearsal.cloud.first_boot import MACHINE, STAND_INS
+from provisioning.testbeds.aws.rehearsal.cloud.first_boot import MACHINE, STAND_INS
 
 FAKES = {
     "udevadm": "exit 0",

@@ -11,11 +11,11 @@ import pytest
 
 from infra.given_network import EMR_TAG
 from infra.settings import InvalidSettings
-from provisioning.aws.rehearsal.cloud.kinds import Aws
-from provisioning.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
-from provisioning.aws.rehearsal.cloud.lookups import LOOKUPS
-from provisioning.aws.rehearsal.cloud.schema import lookup_failures
-from provisioning.aws.rehearsal.cloud.things import buckets, client, things
+from provisioning.testbeds.aws.rehearsal.cloud.kinds import Aws
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
+from provisioning.testbeds.aws.rehearsal.cloud.lookups import LOOKUPS
+from provisioning.testbeds.aws.rehearsal.cloud.schema import lookup_failures
+from provisioning.testbeds.aws.rehearsal.cloud.things import buckets, client, things
 from tests.infra.project import OPERATOR_CIDR, NewProject
 from tests.infra.recorded_program import Recording, preset, record
 from tests.infra.test_settings import parsed

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.aws.rehearsal.cloud.things import client, instances
 from provisioning.errors import HostUnreachable
-from provisioning.host import Host
-from provisioning.inventory import Inventory
-from provisioning.ssh import connect
+from provisioning.hosts.host import Host
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import connect
+from provisioning.testbeds.aws.rehearsal.cloud.things import client, instances
 from tests.infra.project import NewProject, moment
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra, pytest.mark.usefixtures("possible_hosts")]

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.aws.failures import StackFailed
-from provisioning.aws.rehearsal.cloud.local_cloud import CHECKOUT, Faults
-from provisioning.aws.rehearsal.cloud.things import buckets, instances, things
-from provisioning.aws.stack import Stack
-from provisioning.aws.update_record import UpdateRecord
+from provisioning.testbeds.aws.failures import StackFailed
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import CHECKOUT, Faults
+from provisioning.testbeds.aws.rehearsal.cloud.things import buckets, instances, things
+from provisioning.testbeds.aws.stack import Stack
+from provisioning.testbeds.aws.update_record import UpdateRecord
 from tests.infra.project import NewProject, Project
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra]
@@ -27,8 +27,8 @@ HOSTS = 5
 UP = """
 import sys
 from pathlib import Path
-from provisioning.aws.stack import Stack
-from provisioning.aws.update_record import UpdateRecord
+from provisioning.testbeds.aws.stack import Stack
+from provisioning.testbeds.aws.update_record import UpdateRecord
 Stack(sys.argv[1], Path.cwd(), record=UpdateRecord(Path(sys.argv[2]))).up(print)
 """
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from provisioning.inventory import load_inventory
+from provisioning.hosts.inventory import load_inventory
 from tests.infra.recorded_program import SECRET_SIGNATURE, Recording, Registered, preset, record
 from tests.infra.stack_rules import UNTAGGABLE
 

@@ -16,9 +16,9 @@ from pydantic.alias_generators import to_camel
 
 from infra.engine import required_version
 from infra.settings import InvalidSettings, Settings, parse_settings
-from provisioning.aws import pulumi_command
-from provisioning.aws.rehearsal.engine import engine as test_engine
-from provisioning.aws.shape import load_shape, read_stack_config
+from provisioning.testbeds.aws import pulumi_command
+from provisioning.testbeds.aws.rehearsal.engine import engine as test_engine
+from provisioning.testbeds.aws.shape import load_shape, read_stack_config
 from tests.infra.project import NewProject
 from tests.infra.recorded_program import ROOT, preset, record, texts
 

@@ -9,9 +9,9 @@ from pulumi._types import input_type_types
 from pulumi.runtime import rpc
 from pulumi.runtime.proto import provider_pb2
 
-from provisioning.aws.rehearsal.cloud.provider import KINDS, AwsDouble
-from provisioning.aws.rehearsal.cloud.schema import arguments_class
-from provisioning.aws.rehearsal.cloud.values import UNKNOWN, closed, opened
+from provisioning.testbeds.aws.rehearsal.cloud.provider import KINDS, AwsDouble
+from provisioning.testbeds.aws.rehearsal.cloud.schema import arguments_class
+from provisioning.testbeds.aws.rehearsal.cloud.values import UNKNOWN, closed, opened
 
 INSTANCE = "aws:ec2/instance:Instance"
 GOOD_INSTANCE: dict[str, Any] = {

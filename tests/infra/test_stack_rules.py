@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from provisioning.aws.shape import preset_files
+from provisioning.testbeds.aws.shape import preset_files
 from tests.infra.project import NewProject
 from tests.infra.recorded_program import ROOT, Recording, Registered, preset, record
 from tests.infra.stack_rules import RULES, broken

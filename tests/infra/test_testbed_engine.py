@@ -16,16 +16,16 @@ from pathlib import Path
 import pytest
 
 from bench.checkout import CHECKOUT
-from provisioning.aws.capacity import PAUSE_S, CapacityWait
-from provisioning.aws.failures import StackFailed
-from provisioning.aws.rehearsal.cloud.local_cloud import Faults
-from provisioning.aws.rehearsal.cloud.things import client, instances
-from provisioning.aws.stack import ChangeInterrupted, Stack
-from provisioning.aws.sweep import Sweep
-from provisioning.aws.testbed import AwsTestbed, ready_command
 from provisioning.errors import InvalidInput, SameboxError
-from provisioning.host import ScriptedHost
-from provisioning.inventory import Inventory
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.inventory import Inventory
+from provisioning.testbeds.aws.capacity import PAUSE_S, CapacityWait
+from provisioning.testbeds.aws.failures import StackFailed
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Faults
+from provisioning.testbeds.aws.rehearsal.cloud.things import client, instances
+from provisioning.testbeds.aws.stack import ChangeInterrupted, Stack
+from provisioning.testbeds.aws.sweep import Sweep
+from provisioning.testbeds.aws.testbed import AwsTestbed, ready_command
 from tests.infra.project import NewProject, Project, moment
 from tests.infra.test_gate import policy
 

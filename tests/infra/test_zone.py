@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from provisioning.aws.rehearsal.cloud.kinds import Aws
-from provisioning.aws.rehearsal.cloud.local_cloud import local_cloud
-from provisioning.aws.rehearsal.cloud.lookups import LOOKUPS
-from provisioning.aws.rehearsal.cloud.schema import lookup_failures
-from provisioning.aws.rehearsal.cloud.things import client
+from provisioning.testbeds.aws.rehearsal.cloud.kinds import Aws
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import local_cloud
+from provisioning.testbeds.aws.rehearsal.cloud.lookups import LOOKUPS
+from provisioning.testbeds.aws.rehearsal.cloud.schema import lookup_failures
+from provisioning.testbeds.aws.rehearsal.cloud.things import client
 from tests.infra.project import NewProject
 from tests.infra.recorded_program import Recording, preset, record
 

@@ -9,7 +9,16 @@ from tests.mutants.catalogue import Mutant, load_mutants
 from tests.mutants.trial import Run, judged
 
 MUTANTS = load_mutants()
-ROOMS = ("analysis/", "bench/cli/", "bench/clients/", "bench/load/", "disk-checks/", "infra/", "provisioning/")
+ROOMS = (
+    "analysis/",
+    "bench/cli/",
+    "bench/load/",
+    "bench/worker/",
+    "disk-checks/",
+    "infra/",
+    "provisioning/",
+    "systems/",
+)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])

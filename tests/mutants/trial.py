@@ -20,7 +20,7 @@ Verdict = Literal["killed", "survived", "broken"]
 LONGEST_TEST_S = 120
 MOST_BYTES = 8 * 2**30
 LATER_S = 60  # a mutated file's time of change, so that no compiled original is taken for it
-_ROOMS = ("analysis", "bench", "infra", "provisioning")
+_ROOMS = ("analysis", "bench", "contract", "infra", "provisioning", "systems")
 
 
 @dataclass(frozen=True)

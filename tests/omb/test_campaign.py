@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.campaign import load_campaign, order_of
+from bench.campaign.campaign import load_campaign, order_of
 from bench.omb.campaign import Choices, write_campaign
 from bench.omb.fields import read_workload
 from bench.omb.mapping import ALWAYS, differences, workload_of

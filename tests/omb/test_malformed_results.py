@@ -214,7 +214,7 @@ def test_a_command_that_cannot_work_says_so(
     trial_folder.mkdir(parents=True)
     (trial_folder / "trial.json").write_text("{}")
     (tmp_path / "finished" / "manifest.json").write_text('{"schema": 1, "testbed": {}}')
-    monkeypatch.setattr("bench.report.require_spark", lambda: pytest.fail("Spark was started"))
+    monkeypatch.setattr("bench.report.here.require_spark", lambda: pytest.fail("Spark was started"))
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(SameboxError) as caught:
         samebox.main(words, standalone_mode=False)

@@ -9,7 +9,7 @@ import pytest
 
 from bench.omb.fields import read_workload
 from bench.omb.mapping import differences, workload_of
-from bench.workload import Backlog, Workload
+from contract.workload import Backlog, Workload
 from provisioning.errors import InvalidInput
 from tests.omb.files import write
 

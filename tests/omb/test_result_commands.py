@@ -10,7 +10,7 @@ import pytest
 from bench.checkout import CHECKOUT
 from bench.cli.main import samebox
 from bench.omb.results import result_files
-from bench.report import _failure
+from bench.report.here import _failure
 from provisioning.errors import InvalidInput
 
 PUBLISHED = CHECKOUT / "tests" / "data" / "omb" / "results"

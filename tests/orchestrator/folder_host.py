@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from provisioning.errors import CommandFailed, Completed
-from provisioning.host import COMMAND_TIMEOUT_S, ScriptedHost
-from provisioning.inventory import HostRecord, Role, SshAddress
+from provisioning.hosts.host import COMMAND_TIMEOUT_S, ScriptedHost
+from provisioning.hosts.inventory import HostRecord, Role, SshAddress
 
 
 @dataclass

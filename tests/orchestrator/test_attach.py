@@ -13,9 +13,9 @@ from bench.orchestrator.attach import Attached
 from bench.orchestrator.launch import end, start
 from bench.orchestrator.place import PROCESS, place_on
 from bench.orchestrator.state import read_state
-from bench.results import MANIFEST_SCHEMA, Results
+from bench.results.folder import MANIFEST_SCHEMA, Results
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
-from provisioning.inventory import Inventory, TestbedRecord
+from provisioning.hosts.inventory import Inventory, TestbedRecord
 from tests.orchestrator.folder_host import FolderHost, folder_host
 
 ORDER = [{"trial": "one"}, {"trial": "two"}]
@@ -45,7 +45,16 @@ def campaign_on(host: FolderHost, error: str = "") -> None:
     place = place_on(host.record)
     program = STAND_IN % (MANIFEST_SCHEMA, json.dumps(ORDER))
     argv = [sys.executable, "-c", program, place.folder, error]
-    daemon = {"name": PROCESS, "argv": argv, "log_path": place.log_file, "env": {}, "tier": 0, "niceness": 0}
+    daemon = {
+        "name": PROCESS,
+        "argv": argv,
+        "log_path": place.log_file,
+        "env": {},
+        "tier": 0,
+        "niceness": 0,
+        "out_of_memory": "",
+        "leaves": [],
+    }
     host.put(json.dumps(daemon).encode(), place.start_file)
     host.put(b'{"campaign": "demo", "operator": "anna@laptop", "since": "then"}', f"{place.folder}/claim.json")
 
@@ -120,7 +129,7 @@ def test_finished_without_a_trial_is_not_finished(host: FolderHost, tmp_path: Pa
     start(host, place)
     wait_until(host, "died")
     host.put(b'{"error": "", "next_step": ""}', place.outcome_file)
-    with pytest.raises(SameboxError, match="two didn't come along") as caught:
+    with pytest.raises(SameboxError, match="two could not be fetched") as caught:
         Laptop(host, tmp_path).attached.follow()
     assert place.folder in caught.value.next_step
 

@@ -10,7 +10,7 @@ import pytest
 from bench.orchestrator.keys import COMMENT, WITHDRAW, authorise, make_key, withdraw
 from bench.orchestrator.place import place_on
 from provisioning.errors import HostUnreachable
-from provisioning.host import ScriptedHost
+from provisioning.hosts.host import ScriptedHost
 from tests.orchestrator.folder_host import FolderHost, folder_host, record
 
 KEY = f"ssh-ed25519 AAAAnew {COMMENT}"

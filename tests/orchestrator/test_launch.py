@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.campaign import load_campaign, order_of
+from bench.campaign.campaign import load_campaign, order_of
+from bench.load.client_hosts import LOCK_FILE
 from bench.orchestrator.launch import ORCHESTRATOR, _require_room, records_bytes
 from provisioning.errors import MissingRequirement
-from provisioning.host import ScriptedHost
-from provisioning.software.client_environment import LOCK_FILE, REPOSITORY, code_files
+from provisioning.hosts.host import ScriptedHost
+from provisioning.software.python_environment import REPOSITORY, code_files
 from tests.orchestrator.folder_host import record
 
 TRIALS = order_of(load_campaign(REPOSITORY / "campaigns" / "demo.toml"))
@@ -65,7 +66,11 @@ def test_its_program_needs_nothing_else() -> None:
 def test_the_code_is_whole() -> None:
     """Programs, profiles, templates, and what disk probes are made of; no report and no AWS program."""
     names = {name for name, _ in code_files(REPOSITORY, ORCHESTRATOR.code)}
-    assert {"bench/orchestrator/process.py", "bench/profiles/aws.toml", "provisioning/daemon_agent.py"} <= names
+    assert {
+        "bench/orchestrator/process.py",
+        "bench/campaign/testbeds/aws.toml",
+        "provisioning/hosts/daemon_agent.py",
+    } <= names
     assert not any(name.startswith(("analysis/", "infra/", "tests/")) or "__pycache__" in name for name in names)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.orchestrator.place import orchestrator_of, seen_from_inside
-from provisioning.inventory import Inventory, Role, TestbedRecord
+from provisioning.hosts.inventory import Inventory, Role, TestbedRecord
 from tests.orchestrator.folder_host import record
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bench.cli.main import samebox
-from bench.equipped import SOFTWARE_STEP
+from bench.run.equipped import SOFTWARE_STEP
 from provisioning.errors import InvalidInput
-from provisioning.inventory import Inventory, TestbedRecord
+from provisioning.hosts.inventory import Inventory, TestbedRecord
 from tests.orchestrator.folder_host import record
 from tests.orchestrator.traces import write_campaign
 

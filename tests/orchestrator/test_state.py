@@ -11,10 +11,10 @@ import pytest
 from bench.orchestrator import state_agent
 from bench.orchestrator.launch import require_free
 from bench.orchestrator.state import AGENT, Phase, State, read_state, state_of
-from provisioning import daemons
-from provisioning.agents import command
 from provisioning.errors import MissingRequirement
-from provisioning.host import ScriptedHost
+from provisioning.hosts import daemons
+from provisioning.hosts.agents import command
+from provisioning.hosts.host import ScriptedHost
 from tests.orchestrator.folder_host import record
 
 CLAIM = {"campaign": "demo", "operator": "anna@laptop", "since": "2026-01-02T03:04:05Z"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from provisioning.inventory import load_inventory
+from provisioning.hosts.inventory import load_inventory
 
 CAMPAIGN = """
 schema = 1

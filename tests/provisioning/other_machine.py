@@ -19,8 +19,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from provisioning.inventory import INVENTORY_SCHEMA, DataDir, HostRecord, Inventory, Role, SshAddress, TestbedRecord
-from provisioning.local.sshd import make_key
+from provisioning.hosts.inventory import (
+    INVENTORY_SCHEMA,
+    DataDir,
+    HostRecord,
+    Inventory,
+    Role,
+    SshAddress,
+    TestbedRecord,
+)
+from provisioning.testbeds.local.sshd import make_key
 
 PORT = 2222
 START_TIMEOUT_S = 30.0

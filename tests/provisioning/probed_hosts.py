@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from provisioning.disk_checks import archive
 from provisioning.errors import Completed
-from provisioning.host import ScriptedHost
-from provisioning.inventory import DataDir, HostRecord, Inventory, Role, SshAddress, TestbedRecord
+from provisioning.hosts.disk_checks import archive
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.inventory import DataDir, HostRecord, Inventory, Role, SshAddress, TestbedRecord
 from provisioning.vetting import Vetting, load_thresholds, vet_and_replace
 
 SMALL = replace(load_thresholds().profiles["small"], spread_s=7.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 from provisioning.errors import Completed
-from provisioning.host import COMMAND_TIMEOUT_S, ScriptedHost
+from provisioning.hosts.host import COMMAND_TIMEOUT_S, ScriptedHost
 
 
 class ShellHost(ScriptedHost):

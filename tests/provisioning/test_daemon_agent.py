@@ -13,17 +13,18 @@ from typing import Any
 
 import pytest
 
-from provisioning import daemon_agent
+from provisioning.hosts import daemon_agent
 
 
 def spec(name: str, argv: list[str], tmp_path: Path, *, tier: int = 0, niceness: int = 0) -> dict[str, Any]:
     log_path = str(tmp_path / f"{name}.log")
-    return {"name": name, "argv": argv, "env": {}, "log_path": log_path, "tier": tier, "niceness": niceness}
+    own = {"out_of_memory": "No more memory at all", "leaves": [f"{tmp_path}/left-{{pid}}"]}
+    return {"name": name, "argv": argv, "env": {}, "log_path": log_path, "tier": tier, "niceness": niceness, **own}
 
 
 def start(tmp_path: Path, *specs: dict[str, Any]) -> dict[str, Any]:
     # in a process of its own, as on a host: the daemon must not be this process' child, or it would stay as a corpse
-    code = "import sys, json; from provisioning import daemon_agent as a; print(json.dumps(a.start(json.loads(sys.argv[1]))))"
+    code = "import sys, json; from provisioning.hosts import daemon_agent as a; print(json.dumps(a.start(json.loads(sys.argv[1]))))"
     request = {"run_dir": str(tmp_path / "run"), "daemons": list(specs)}
     done = subprocess.run([sys.executable, "-c", code, json.dumps(request)], capture_output=True, text=True, check=True)
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -66,14 +67,17 @@ def test_a_daemon_gives_way(tmp_path: Path) -> None:
 
 
 def test_a_deaf_daemon_is_killed(tmp_path: Path) -> None:
-    """A process that ignores SIGTERM is ended by SIGKILL after the grace, with its children."""
+    """A process that ignores SIGTERM is ended by SIGKILL after the grace, with its children; what it leaves behind goes, too."""
     deaf = "trap '' TERM; echo deaf; while true; do sleep 60; done"
     pid = start(tmp_path, spec("deaf", ["bash", "-c", deaf], tmp_path))["pids"]["deaf"]
     assert (
         await_ready(tmp_path, ["deaf"], [{"path": str(tmp_path / "deaf.log"), "contains": ["deaf"]}])["pending"] == []
     )
+    left = tmp_path / f"left-{pid}"
+    left.touch()
     assert stop(tmp_path, grace_s=0.3)["killed"] == ["deaf"]
     assert daemon_agent.start_time(pid) is None
+    assert not left.exists()  # what it would have removed itself
 
 
 def test_a_frozen_daemon_ends_like_any_other(tmp_path: Path) -> None:
@@ -135,12 +139,11 @@ def test_a_death_ends_the_wait_with_the_log(tmp_path: Path) -> None:
     stop(tmp_path)
 
 
-def test_lack_of_memory_is_seen_in_the_log(tmp_path: Path) -> None:
-    """A log with a JVM's OutOfMemoryError marks its daemon."""
-    start(
-        tmp_path, spec("full", ["bash", "-c", "echo java.lang.OutOfMemoryError: Java heap space; sleep 60"], tmp_path)
-    )
-    await_ready(tmp_path, ["full"], [{"path": str(tmp_path / "full.log"), "contains": ["heap"]}])
+@pytest.mark.parametrize("words", ["No more memory at all: heap", "libc: Cannot allocate memory", "Killed"])
+def test_lack_of_memory_is_seen_in_the_log(words: str, tmp_path: Path) -> None:
+    """In the daemon's own words, and in those of the C library and of the shell that sees it killed."""
+    start(tmp_path, spec("full", ["bash", "-c", f"echo {words}; sleep 60"], tmp_path))
+    await_ready(tmp_path, ["full"], [{"path": str(tmp_path / "full.log"), "contains": [words]}])
     found = daemon_agent.states({"run_dir": str(tmp_path / "run")})["daemons"]["full"]
     stop(tmp_path)
     assert found["out_of_memory"]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from provisioning import daemons
-from provisioning.agents import command
 from provisioning.errors import DeploymentError, HostError, HostsFailed, HostUnreachable
-from provisioning.host import ScriptedHost
-from provisioning.inventory import HostRecord, SshAddress
+from provisioning.hosts import daemons
+from provisioning.hosts.agents import command
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.inventory import HostRecord, SshAddress
 
 
 def host(answers: dict[str, Any], name: str = "broker-1") -> ScriptedHost:
@@ -36,6 +36,8 @@ def test_start_is_one_command_and_returns_the_pids() -> None:
         "env": {},
         "tier": 2,
         "niceness": 10,
+        "out_of_memory": "",
+        "leaves": [],
     }
     request = {"verb": "start", "run_dir": "/r/run", "daemons": [wanted]}
     asked = host({json.dumps(request): {"pids": {"broker": 7}}})

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from provisioning.errors import HostsFailed
-from provisioning.facts import FACTS_COMMAND, Disk, Facts, boot_ids, parse_disks, parse_facts, read_facts
-from provisioning.host import ScriptedHost
-from provisioning.inventory import HostRecord, SshAddress
-from provisioning.ssh import SshHost
+from provisioning.hosts.facts import FACTS_COMMAND, Disk, Facts, boot_ids, parse_disks, parse_facts, read_facts
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.inventory import HostRecord, SshAddress
+from provisioning.hosts.ssh import SshHost
 
 DEBIAN_VM = """\
 ==samebox lscpu
@@ -57,7 +57,7 @@ OLD_LSBLK = """
   {"name": "nvme1n1", "type": "disk", "size": "2500000000000", "model": "Amazon EC2 NVMe Instance Storage        ", "rota": "0"}
 ]}
 """
-BARE = "==samebox lscpu\n==samebox kernel\n6.1.0\n==samebox boot_id\nabc\n==samebox lsblk\n==samebox java\n"
+BARE = "==samebox lscpu\n==samebox kernel\n6.1.0\n==samebox boot_id\nabc\n==samebox lsblk\n"
 
 
 def host(name: str, output: str) -> ScriptedHost:
@@ -77,7 +77,6 @@ def test_a_debian_vm() -> None:
         clock_source="tsc",
         boot_id="d0a98822-da50-4af3-82ab-06b8169b5510",
         disks=(Disk("vda", None, 274877906944, True),),
-        java="17.0.15",
         python3="3.11.7",
         load_1min=4.67,
     )
@@ -92,9 +91,9 @@ def test_old_lsblk_prints_text() -> None:
 
 
 def test_what_a_host_does_not_tell_is_none() -> None:
-    """No Java, no lscpu, no lsblk: None or empty, never a guess."""
+    """No Python, no lscpu, no lsblk: None or empty, never a guess."""
     facts = parse_facts(BARE)
-    assert (facts.java, facts.cpu_model, facts.cpus, facts.disks, facts.load_1min) == (None, None, None, (), None)
+    assert (facts.python3, facts.cpu_model, facts.cpus, facts.disks, facts.load_1min) == (None, None, None, (), None)
     assert facts.kernel == "6.1.0"
 
 

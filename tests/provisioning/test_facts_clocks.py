@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from provisioning.clocks import (
+from provisioning.errors import Completed, HostError
+from provisioning.hosts.clocks import (
     ANSWER_COMMAND,
     EXCHANGES,
     ClockReading,
@@ -19,10 +20,9 @@ from provisioning.clocks import (
     parse_chrony,
     read_clock,
 )
-from provisioning.errors import Completed, HostError
-from provisioning.host import RemoteProcess, ScriptedHost
-from provisioning.inventory import HostRecord, SshAddress
-from provisioning.ssh import SshHost
+from provisioning.hosts.host import RemoteProcess, ScriptedHost
+from provisioning.hosts.inventory import HostRecord, SshAddress
+from provisioning.hosts.ssh import SshHost
 
 TRACKING = (
     "A9FEA97B,169.254.169.123,4,1700000000.1,-0.000012,0.000003,0.00002,-1.2,0.001,0.02,0.000300,0.000200,16.1,Normal"

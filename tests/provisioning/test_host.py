@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from provisioning.errors import CommandFailed, Completed, HostsFailed, HostUnreachable
-from provisioning.host import Host, ScriptedHost, UnscriptedCommand, on_all
-from provisioning.inventory import HostRecord, SshAddress
+from provisioning.hosts.host import Host, ScriptedHost, UnscriptedCommand, on_all
+from provisioning.hosts.inventory import HostRecord, SshAddress
 
 
 def _host(name: str, **answers: str | Completed | Exception | list[str | Completed | Exception]) -> ScriptedHost:

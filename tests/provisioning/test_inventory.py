@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from provisioning.errors import InvalidInput
-from provisioning.inventory import DataDir, HostRecord, Inventory, Role, SshAddress, TestbedRecord, load_inventory
+from provisioning.hosts.inventory import DataDir, HostRecord, Inventory, Role, SshAddress, TestbedRecord, load_inventory
 
 
 def _host(name: str, role: Role) -> HostRecord:

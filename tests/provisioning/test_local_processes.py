@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from provisioning.local import processes
+from provisioning.testbeds.local import processes
 
 
 def test_what_was_killed_on_a_busy_machine_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from provisioning.errors import InvalidInput, MissingRequirement
-from provisioning.inventory import Inventory, load_inventory
-from provisioning.local import addresses, privilege_separation, sshd
-from provisioning.local.lock import exclusive
-from provisioning.local.processes import HOST_ROOT_VARIABLE
-from provisioning.local.testbed import LocalTestbed
-from provisioning.ssh import SshHost, connect
+from provisioning.hosts.inventory import Inventory, load_inventory
+from provisioning.hosts.ssh import SshHost, connect
+from provisioning.testbeds.local import addresses, privilege_separation, sshd
+from provisioning.testbeds.local.lock import exclusive
+from provisioning.testbeds.local.processes import HOST_ROOT_VARIABLE
+from provisioning.testbeds.local.testbed import LocalTestbed
 from tests.provisioning.proc import processes_naming, runs
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
@@ -174,7 +174,7 @@ def test_replace_refuses_unknown_names(testbed: LocalTestbed) -> None:
 def test_two_testbeds_take_different_blocks(tmp_path: Path) -> None:
     """Two checkouts that start at the same moment get addresses of their own, and both work."""
     script = (
-        "import sys; from pathlib import Path; from provisioning.local.testbed import LocalTestbed; sys.stdin.readline();"
+        "import sys; from pathlib import Path; from provisioning.testbeds.local.testbed import LocalTestbed; sys.stdin.readline();"
         "print([h.address for h in LocalTestbed(Path(sys.argv[1]), brokers=2, clients=1).up().hosts])"
     )
     folders = [tmp_path / name for name in ("one", "two", "three")]
@@ -217,19 +217,22 @@ def test_a_lost_race_for_an_address_moves_on(testbed: LocalTestbed, monkeypatch:
     assert testbed.inventory() == inventory
 
 
-def test_a_busy_broker_port_makes_the_block_unusable(testbed: LocalTestbed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_broker_port_makes_the_block_unusable(tmp_path: Path) -> None:
     """A block where something listens on a broker's port is passed over."""
-    with socket.create_server((next(addresses.free_blocks([("broker-1", "broker")]))[0].address, 0)) as busy:
+    with socket.create_server((next(addresses.free_blocks([("broker-1", "broker")], ()))[0].address, 0)) as busy:
         address, port = busy.getsockname()
-        monkeypatch.setattr(addresses, "BROKER_PORTS", (port,))
-        assert address not in [host.address for host in testbed.up().hosts]
+        testbed = LocalTestbed(tmp_path / "state", brokers=1, clients=1, broker_ports=(port,))
+        try:
+            assert address not in [host.address for host in testbed.up().hosts]
+        finally:
+            testbed.down()
 
 
-def test_a_listener_on_all_addresses_is_named(testbed: LocalTestbed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listener_on_all_addresses_is_named(tmp_path: Path) -> None:
     """A needed port that is taken on 0.0.0.0 is told with port and process, and nothing is started."""
     with socket.create_server(("0.0.0.0", 0)) as busy:
         port = busy.getsockname()[1]
-        monkeypatch.setattr(addresses, "BROKER_PORTS", (port,))
+        testbed = LocalTestbed(tmp_path / "state", brokers=1, clients=1, broker_ports=(port,))
         with pytest.raises(MissingRequirement, match=rf"port {port} .* process {os.getpid()} .* 0\.0\.0\.0:{port}"):
             testbed.up()
     assert testbed.inventory() is None
@@ -256,7 +259,7 @@ def test_only_one_process_uses_a_testbed(tmp_path: Path) -> None:
 def test_a_killed_holder_frees_the_testbed(tmp_path: Path) -> None:
     """The lock ends with its process, however that ended."""
     script = (
-        "import sys, time; from pathlib import Path; from provisioning.local.lock import exclusive\n"
+        "import sys, time; from pathlib import Path; from provisioning.testbeds.local.lock import exclusive\n"
         "with exclusive(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "state")]

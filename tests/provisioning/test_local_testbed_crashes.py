@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.inventory import Inventory
-from provisioning.local.processes import listener_of
-from provisioning.local.testbed import LocalTestbed
-from provisioning.ssh import connect
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import connect
+from provisioning.testbeds.local.processes import listener_of
+from provisioning.testbeds.local.testbed import LocalTestbed
 from tests.provisioning.proc import processes_naming, runs
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
@@ -26,11 +26,11 @@ import signal
 import sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from provisioning.local.testbed import LocalTestbed
+from provisioning.testbeds.local.testbed import LocalTestbed
 print("begin", flush=True)
 inventory = LocalTestbed(Path(sys.argv[1]), brokers=2, clients=1).up()
 if "work" in sys.argv:
-    from provisioning.ssh import connect
+    from provisioning.hosts.ssh import connect
     for host in connect(inventory):
         host.run("setsid sleep 300 < /dev/null > /dev/null 2>&1 &")
 print("end", flush=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provisioning.looks import looks
+from provisioning.hosts.looks import looks
 
 
 class Clock:

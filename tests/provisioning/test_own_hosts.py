@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.clocks import ClockReading
 from provisioning.errors import Completed, HostError, InvalidInput
-from provisioning.facts import Disk, Facts
-from provisioning.host import ScriptedHost
-from provisioning.inventory import load_inventory
-from provisioning.own_hosts import load_own_hosts
-from provisioning.own_hosts_checks import (
+from provisioning.hosts.clocks import ClockReading
+from provisioning.hosts.facts import Disk, Facts
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.inventory import load_inventory
+from provisioning.preparation.step import as_root
+from provisioning.testbeds.own.checks import (
     check_mounted,
     check_ours_to_empty,
     refuse_clocks_apart,
     refuse_different,
     require_root,
 )
-from provisioning.preparation.step import as_root
+from provisioning.testbeds.own.hosts import load_own_hosts
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEx1bm9ib3JlYWxpc2hhbGxvd21vcm5pbmdkZXcx"
 FILE = f"""
@@ -150,7 +150,6 @@ FACTS = Facts(
     clock_source="tsc",
     boot_id="boot",
     disks=(Disk("nvme0n1", "P4610", 1_600_321_314_816, False),),
-    java=None,
     python3=None,
     load_1min=0.0,
 )
@@ -169,7 +168,7 @@ def test_machines_of_one_role_must_be_alike(tmp_path: Path) -> None:
         (replace(FACTS, memory_bytes=96 * 2**30), "memory 96.0 GiB"),
         (replace(FACTS, disks=(Disk("sda", "SSD 870", 10**12, False),)), "disks SSD 870 1000 GB"),
     ):
-        with pytest.raises(InvalidInput, match="machines of one role differ") as raised:
+        with pytest.raises(InvalidInput, match="hosts of the same role differ") as raised:
             refuse_different(brokers, {**alike, "broker-3": odd})
         assert f"broker-3: {word}" in str(raised.value)
         assert "broker-1" not in str(raised.value)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from provisioning.errors import Completed, HostError, HostsFailed
-from provisioning.host import ScriptedHost
-from provisioning.inventory import DataDir, HostRecord, Role, SshAddress
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
 from provisioning.preparation import prepare
 from provisioning.preparation.disks import look, provide_disks
 from provisioning.preparation.packages import (
@@ -25,6 +25,7 @@ from provisioning.preparation.prepare import FIRST_BOOT, await_first_boot, provi
 from provisioning.preparation.settings import settings_of
 from provisioning.preparation.step import as_root
 from provisioning.preparation.time_service import PTP_DEVICE, SOURCES, follow_script, provide_time_server, selected
+from systems.jvm.requirement import JAVA
 
 Answer = str | Completed | Exception | list[str | Completed | Exception]
 SERVER = "192.0.2.123"
@@ -131,7 +132,7 @@ def test_requirements_follow_role_disk_and_time_server() -> None:
     """Brokers need Java, clients the locked Python; xfsprogs where a disk is owned, chrony where there is a server to follow."""
 
     def names(role: Role, *, owned: bool = False, server: str | None = None) -> set[str]:
-        return {one.name for one in requirements_of(record(role, owned=owned), time_server=server)}
+        return {one.name for one in requirements_of(record(role, owned=owned), time_server=server, of_systems=[JAVA])}
 
     assert "Java 17" in names("broker") & names("metadata")
     assert "Java 17" not in names("client")
@@ -165,7 +166,7 @@ def scripted(role: Role, answers: dict[str, Answer], *, os_release: str = AMAZON
 
 def questions(role: Role) -> str:
     """The command line that asks which programs are there."""
-    needed = requirements_of(record(role), time_server=None)
+    needed = requirements_of(record(role), time_server=None, of_systems=[JAVA])
     return "; ".join(f"if ( {one.test} ) >/dev/null 2>&1; then echo yes; else echo no; fi" for one in needed)
 
 
@@ -186,7 +187,7 @@ def test_what_is_missing_is_installed_from_the_release_of_the_image() -> None:
             install: "",
         },
     )
-    steps = {step.name: step for step in provide_packages(host, time_server=None, may_change=True)}
+    steps = {step.name: step for step in provide_packages(host, time_server=None, may_change=True, of_systems=[JAVA])}
     assert steps["Java 17"].status == "changed"
     assert steps["tar"].status == "as wanted"
     assert '--releasever="$(rpm -q --qf' in install
@@ -204,7 +205,7 @@ def test_an_installation_that_upgrades_something_is_an_error() -> None:
         },
     )
     with pytest.raises(HostError, match=r"glibc\.x86_64 2\.34-1 -> 2\.34-2"):
-        provide_packages(host, time_server=None, may_change=True)
+        provide_packages(host, time_server=None, may_change=True, of_systems=[JAVA])
 
 
 def test_still_missing_and_unknown_distributions_are_errors() -> None:
@@ -219,7 +220,7 @@ def test_still_missing_and_unknown_distributions_are_errors() -> None:
         },
     )
     with pytest.raises(HostError, match=r"still missing after the installation: Python 3\.11"):
-        provide_packages(shadowed, time_server=None, may_change=True)
+        provide_packages(shadowed, time_server=None, may_change=True, of_systems=[JAVA])
     install = amazon_install("python3.11")
     failed = scripted(
         "client",
@@ -230,10 +231,10 @@ def test_still_missing_and_unknown_distributions_are_errors() -> None:
         },
     )
     with pytest.raises(HostError, match="cannot reach the mirror"):
-        provide_packages(failed, time_server=None, may_change=True)
+        provide_packages(failed, time_server=None, may_change=True, of_systems=[JAVA])
     alpine = scripted("client", {questions("client"): "yes\nno\nyes\n"}, os_release="ID=alpine")
-    with pytest.raises(HostError, match=r"Python 3\.11; and its distribution is none"):
-        provide_packages(alpine, time_server=None, may_change=True)
+    with pytest.raises(HostError, match=r"Python 3\.11; unsupported distribution"):
+        provide_packages(alpine, time_server=None, may_change=True, of_systems=[JAVA])
 
 
 class DiskHost(ScriptedHost):
@@ -441,7 +442,7 @@ def test_the_operators_own_machine_is_only_looked_at() -> None:
         values=dict(FOUND),
     )
     said: list[str] = []
-    preparation = prepare([machine], time_server=None, notice=said.append, own_boot_id="boot-1")
+    preparation = prepare([machine], of_systems=[JAVA], time_server=None, notice=said.append, own_boot_id="boot-1")
     assert machine.written == []
     assert preparation.changed == ()
     assert {row.name for row in preparation.left} == {"Python 3.11", "/opt/samebox", "vm.swappiness", "vm.dirty_ratio"}
@@ -465,6 +466,6 @@ def test_all_failing_hosts_are_named() -> None:
         for name in ("client-1", "client-2")
     ]
     with pytest.raises(HostsFailed) as raised:
-        prepare(machines, time_server=None, notice=lambda _: None, own_boot_id="elsewhere")
+        prepare(machines, of_systems=[JAVA], time_server=None, notice=lambda _: None, own_boot_id="elsewhere")
     assert set(raised.value.errors) == {"client-1", "client-2"}
     assert "vm.dirty_ratio: wanted 10, found 20" in str(raised.value)

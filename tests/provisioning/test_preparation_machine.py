@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from provisioning.errors import HostsFailed
-from provisioning.inventory import DataDir
+from provisioning.hosts.inventory import DataDir
+from provisioning.hosts.ssh import SshHost, connect
 from provisioning.preparation import Preparation, prepare, settings
-from provisioning.ssh import SshHost, connect
+from systems.registry import requirements
 from tests.provisioning.other_machine import SETTINGS, OtherMachine, other_machine
 
 pytestmark = [
@@ -88,7 +89,7 @@ def first(host: SshHost) -> Preparation:
     """The first preparation, which finds a bare machine: whatever brings mkfs.xfs here, it doesn't have."""
     host.run("dpkg --remove --force-depends xfsprogs 2>&1", timeout_s=120)
     assert host.run("PATH=$PATH:/usr/sbin command -v mkfs.xfs", check=False).exit_status != 0
-    return prepare([host], time_server=None, notice=lambda _: None)
+    return prepare([host], of_systems=requirements(), time_server=None, notice=lambda _: None)
 
 
 def test_a_bare_machine_is_brought_into_the_wanted_state(first: Preparation, host: SshHost, disk: str) -> None:
@@ -112,7 +113,7 @@ def test_a_bare_machine_is_brought_into_the_wanted_state(first: Preparation, hos
 def test_a_second_time_changes_nothing(first: Preparation, host: SshHost) -> None:
     """Everything is found as wanted."""
     assert first.changed
-    again = prepare([host], time_server=None, notice=lambda _: None)
+    again = prepare([host], of_systems=requirements(), time_server=None, notice=lambda _: None)
     assert again.changed == ()
     assert {row.status for row in again.rows} <= {"as wanted", "not there"}
 
@@ -122,7 +123,7 @@ def test_what_was_moved_since_is_put_back(first: Preparation, host: SshHost, mac
     assert first.changed
     host.run(f"echo kept > {MOUNT}/data/file; umount {MOUNT}; rmdir {MOUNT}")
     machine.settings["/proc/sys/vm/swappiness"].write_text("60\n")
-    again = prepare([host], time_server=None, notice=lambda _: None)
+    again = prepare([host], of_systems=requirements(), time_server=None, notice=lambda _: None)
     assert {row.name for row in again.changed if " on " not in row.name} == {"vm.swappiness"}
     assert host.run(f"cat {MOUNT}/data/file").stdout == "kept\n"
 
@@ -132,8 +133,8 @@ def test_a_disk_with_somebodys_file_system_is_refused(first: Preparation, host: 
     assert first.changed
     host.run(f"umount {MOUNT}; PATH=$PATH:/usr/sbin; mkfs.ext4 -q -F -L photos {disk}")
     with pytest.raises(HostsFailed, match="is not empty: it holds ext4 photos"):
-        prepare([host], time_server=None, notice=lambda _: None)
-    erased = prepare([host], time_server=None, notice=lambda _: None, erase=True)
+        prepare([host], of_systems=requirements(), time_server=None, notice=lambda _: None)
+    erased = prepare([host], of_systems=requirements(), time_server=None, notice=lambda _: None, erase=True)
     assert f"{disk} on {MOUNT}" in {row.name for row in erased.changed}
 
 
@@ -150,6 +151,6 @@ def test_what_does_not_hold_is_an_error(first: Preparation, host: SshHost) -> No
     host.run("mount --bind /srv/swappiness /proc/sys/vm/swappiness")
     try:
         with pytest.raises(HostsFailed, match=r"client-1: vm\.swappiness: wanted 1, found 60"):
-            prepare([host], time_server=None, notice=lambda _: None)
+            prepare([host], of_systems=requirements(), time_server=None, notice=lambda _: None)
     finally:
         host.run("umount /proc/sys/vm/swappiness; umount /srv")

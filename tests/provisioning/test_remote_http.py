@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from provisioning import agents, remote_http
-from provisioning.host import Host, ScriptedHost
-from provisioning.remote_http import HttpRequest, http
+from provisioning.hosts import agents, remote_http
+from provisioning.hosts.host import Host, ScriptedHost
+from provisioning.hosts.remote_http import HttpRequest, http
 from tests.orchestrator.folder_host import record
 
 LONGEST_WORD_BYTES = 131_072  # what Linux takes (MAX_ARG_STRLEN)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from provisioning.errors import CommandFailed, Completed, ResetError
-from provisioning.host import ScriptedHost
-from provisioning.inventory import DataDir, HostRecord, SshAddress
-from provisioning.wiping import (
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.inventory import DataDir, HostRecord, SshAddress
+from provisioning.reset.wiping import (
     NotTrimmed,
     Trimmed,
     check_wipeable,

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.disk_checks import SOURCES
-from provisioning.inventory import DataDir, Inventory
-from provisioning.local.testbed import LocalTestbed
-from provisioning.ssh import connect
+from provisioning.hosts.disk_checks import SOURCES
+from provisioning.hosts.inventory import DataDir, Inventory
+from provisioning.hosts.ssh import connect
+from provisioning.testbeds.local.testbed import LocalTestbed
 from provisioning.vetting import Vetting, load_thresholds, vet
 from provisioning.vetting.thresholds import InstanceType, Thresholds
 from tests.provisioning.slow_disk import Limits, SlowDisk, loop_device_on, slow_disk, throttle

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from provisioning.errors import CommandFailed, CommandTimedOut, HostError, HostsFailed, HostUnreachable, InvalidInput
-from provisioning.host import on_all
-from provisioning.inventory import Inventory
-from provisioning.ssh import SshHost, connect
+from provisioning.hosts.host import on_all
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import SshHost, connect
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -138,7 +138,7 @@ def test_a_fetched_file_that_arrives_damaged_is_refused(
     """fetch compares with the SHA-256 made on the host and leaves nothing behind on a mismatch."""
     host.put(b"content", f"{host.record.root}/damaged")
     wrong = "head -c 7 /dev/zero; sha256sum < /dev/null >&2"
-    monkeypatch.setattr("provisioning.ssh_files._fetch_script", lambda _: wrong)
+    monkeypatch.setattr("provisioning.hosts.ssh_files._fetch_script", lambda _: wrong)
     with pytest.raises(HostError, match="arrived damaged"):
         host.fetch(f"{host.record.root}/damaged", tmp_path / "target")
     assert list(tmp_path.iterdir()) == []
@@ -251,7 +251,7 @@ def test_another_host_key_is_refused(local_testbed: Inventory) -> None:
 
 def test_only_the_operators_key_gets_in(local_testbed: Inventory, tmp_path: Path) -> None:
     """Another key is refused, and the error says whose authorized_keys lacks it."""
-    from provisioning.local.sshd import make_key
+    from provisioning.testbeds.local.sshd import make_key
 
     make_key(tmp_path / "stranger", "stranger")
     (host, *_) = connect(replace(local_testbed, identity_file=str(tmp_path / "stranger")))

@@ -13,13 +13,13 @@ from pathlib import Path
 import paramiko
 import pytest
 
-from provisioning import ssh, ssh_host
 from provisioning.errors import CommandTimedOut, HostUnreachable
-from provisioning.inventory import Inventory
-from provisioning.local import sshd
-from provisioning.local.processes import listener_of
-from provisioning.local.testbed import LocalTestbed
-from provisioning.ssh import SshHost, connect
+from provisioning.hosts import ssh, ssh_host
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import SshHost, connect
+from provisioning.testbeds.local import sshd
+from provisioning.testbeds.local.processes import listener_of
+from provisioning.testbeds.local.testbed import LocalTestbed
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

@@ -10,8 +10,8 @@ from collections import deque
 import pytest
 
 from provisioning.errors import HostError, HostUnreachable
-from provisioning.ssh_process import SshProcess
-from provisioning.ssh_session import CutOff, DeadlinePassed, Session, in_own_group
+from provisioning.hosts.ssh_process import SshProcess
+from provisioning.hosts.ssh_session import CutOff, DeadlinePassed, Session, in_own_group
 
 MARK = b"samebox-process-group:"
 

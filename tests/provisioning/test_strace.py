@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from provisioning.errors import Completed, HostsFailed, MissingRequirement
-from provisioning.host import RemoteProcess, ScriptedHost
-from provisioning.inventory import HostRecord, SshAddress
-from provisioning.strace import require_strace, traced
+from provisioning.hosts.host import RemoteProcess, ScriptedHost
+from provisioning.hosts.inventory import HostRecord, SshAddress
+from provisioning.hosts.strace import require_strace, traced
 
 ATTACHED, DETACHED = '{"attached": 57}', '{"bytes": 4096}'
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from provisioning.inventory import Inventory
+from provisioning.hosts.inventory import Inventory
 from provisioning.vetting import load_thresholds
 from provisioning.vetting.again import ProbedAgain, probe_again, short_profile
 from tests.provisioning.probed_hosts import GOOD, Cloud, ProbedHost, record

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from provisioning.inventory import DataDir, HostRecord, Role, SshAddress
+from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
 from provisioning.vetting import Thresholds, Verdict, Vetting, load_thresholds
 from provisioning.vetting.judge import judge
 from provisioning.vetting.metrics import METRICS, fsync_summary, median_repeat, percentile

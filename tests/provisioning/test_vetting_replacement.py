@@ -7,8 +7,8 @@ import time
 import pytest
 
 from provisioning.errors import CommandFailed, Completed
-from provisioning.host import ScriptedHost
-from provisioning.ssh import SshHost
+from provisioning.hosts.host import ScriptedHost
+from provisioning.hosts.ssh import SshHost
 from provisioning.vetting import load_thresholds, vet, vet_and_replace
 from tests.provisioning.probed_hosts import BAD, GOOD, SMALL, Cloud, ProbedHost, record
 

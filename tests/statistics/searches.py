@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.load.driver import LoadResult, LoadSpec
+from bench.load.load import LoadResult, LoadSpec
 from bench.load.samples import Sample
 from bench.load.search import find_highest
-from bench.workload import Workload
+from contract.workload import Workload
 from tests.statistics.worlds import Floats, Random
 
 CAPACITY_PER_S = 83_000.0

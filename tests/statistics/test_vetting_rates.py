@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from provisioning.inventory import DataDir, HostRecord, SshAddress
+from provisioning.hosts.inventory import DataDir, HostRecord, SshAddress
 from provisioning.vetting import load_thresholds
 from provisioning.vetting.judge import judge
 from provisioning.vetting.probes import Probes, Repeat, Series

@@ -11,21 +11,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.campaign import load_campaign
+from bench.campaign.campaign import load_campaign
+from bench.campaign.prepared import prepare
 from bench.checkout import CHECKOUT
-from bench.prepared import prepare
 from bench.progress import PlainReporter
-from bench.report import make_report
-from bench.results import Results
-from bench.runner import run_campaign
-from bench.systems import SYSTEMS
-from bench.vetted import VETTED_SCHEMA, Vetted
-from provisioning.daemon_agent import start_time
-from provisioning.deployment import Deployment
-from provisioning.inventory import Inventory
-from provisioning.software.maven import user_cache
+from bench.report.here import make_report
+from bench.results.folder import Results
+from bench.run.runner import run_campaign
+from bench.run.vetted import VETTED_SCHEMA, Vetted
+from provisioning.cache import user_cache
+from provisioning.hosts.daemon_agent import start_time
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import SshHost
 from provisioning.software.store import Store
-from provisioning.ssh import SshHost
+from systems.deployment import Deployment
+from systems.registry import SYSTEMS, software
 from tests.truth.faults import pids_of, small_disk
 
 HEAD = """
@@ -155,7 +155,7 @@ def play(system: str, acts: list[Act], inventory: Inventory, hosts: Mapping[str,
     workloads = [WORKLOAD.format(name=act.name, measure_s=act.measure_s) for act in acts]
     file.write_text(HEAD.format(system=system) + "".join([*workloads, WORKLOAD.format(name="after", measure_s=8)]))
     campaign = load_campaign(file)
-    deployment = SYSTEMS[system].deployment(tuple(hosts.values()), Store(user_cache()))
+    deployment = SYSTEMS[system].deployment(tuple(hosts.values()), Store(user_cache(), software()))
     saboteur = Saboteur({act.name: act for act in acts}, Scene(deployment, hosts))
     results = Results(folder / "results")
     instances = {host.name: host.instance_id for host in inventory.hosts}

@@ -14,8 +14,8 @@ from socket import inet_aton
 
 import pytest
 
-from provisioning.deployment import Deployment
-from provisioning.local.processes import belongs_to, listener_of
+from provisioning.testbeds.local.processes import belongs_to, listener_of
+from systems.deployment import Deployment
 
 
 def pids_of(deployment: Deployment, hosts: Sequence[str] | None = None) -> list[int]:
@@ -87,7 +87,7 @@ def processes_of(root: Path) -> dict[int, str]:
 
 def worker_pids(client_root: Path) -> list[int]:
     """The load workers on a client host, in the order of their start: consumers first."""
-    return sorted(pid for pid, command in processes_of(client_root).items() if "bench.load.worker" in command)
+    return sorted(pid for pid, command in processes_of(client_root).items() if "bench.worker.main" in command)
 
 
 def connection_pids(root: Path) -> list[int]:

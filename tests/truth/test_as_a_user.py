@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.inventory import load_inventory
+from provisioning.hosts.inventory import load_inventory
 from tests.campaign.command import start
 from tests.truth.campaigns import HEAD, WORKLOAD
 from tests.truth.faults import processes_of, signal_all, worker_pids

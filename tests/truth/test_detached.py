@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.results import Results
+from bench.results.folder import Results
 from tests.campaign.command import samebox
 from tests.orchestrator.traces import folders, keys, processes, roots, write_campaign
 

@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
-from bench.campaign import order_of
-from bench.equipped import equip
-from bench.prepared import prepare
+from bench.campaign.campaign import order_of
+from bench.campaign.prepared import prepare
 from bench.progress import PlainReporter
 from bench.proof.plan import levels_to_prove, proof_campaign
 from bench.proof.prove import prove_level
-from bench.systems import SYSTEMS
-from provisioning.kafka.durability import UNFLUSHED
-from provisioning.settings import Settings
-from provisioning.software.maven import user_cache
+from bench.run.equipped import equip
+from provisioning.cache import user_cache
+from provisioning.hosts.ssh import SshHost
 from provisioning.software.store import Store
-from provisioning.ssh import SshHost
+from systems.kafka.durability import UNFLUSHED
+from systems.registry import SYSTEMS, software
+from systems.settings import Settings
 from tests.strace import needs_strace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600), needs_strace]
 MESSAGES = 120
 Proof = Callable[[str, str, Mapping[str, Settings]], dict[str, Any]]
-LEVELS = [(system, level) for system in SYSTEMS for level in levels_to_prove() if level in SYSTEMS[system].durability]
+LEVELS = [(system, level) for system in SYSTEMS for level in levels_to_prove() if level in SYSTEMS[system].levels]
 # settings that take a level's sync away, while the level is claimed all the same
 NO_SYNC: dict[str, Settings] = {
     "kafka": {"topic": UNFLUSHED},
@@ -40,7 +40,7 @@ def proof(hosts: dict[str, SshHost], tmp_path: Path) -> Proof:
 
     def of(system: str, level: str, settings: Mapping[str, Settings]) -> dict[str, Any]:
         campaign = proof_campaign([system], [level], MESSAGES, settings=settings)
-        everyone, store, reporter = tuple(hosts.values()), Store(user_cache()), PlainReporter(print)
+        everyone, store, reporter = tuple(hosts.values()), Store(user_cache(), software()), PlainReporter(print)
         equipped = equip(prepare(campaign, tmp_path, "local"), everyone, store, reporter)
         (spec,) = order_of(campaign)
         return prove_level(spec, MESSAGES, equipped, everyone, store, reporter, tmp_path / "evidence")

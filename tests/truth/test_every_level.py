@@ -6,26 +6,26 @@ from itertools import cycle
 
 import pytest
 
-from bench.campaign import Campaign, TrialSpec
-from bench.profile import load_profile
-from bench.systems import SYSTEMS
-from bench.trial import plan_of
-from bench.workload import Workload
-from provisioning import daemons
-from provisioning.host import on_all
-from provisioning.settings import drift
-from provisioning.software.maven import user_cache
+from bench.campaign.campaign import Campaign, TrialSpec
+from bench.campaign.testbed_profile import load_profile
+from bench.run.trial import plan_of
+from contract.workload import Workload
+from provisioning.cache import user_cache
+from provisioning.hosts import daemons
+from provisioning.hosts.host import on_all
+from provisioning.hosts.ssh import SshHost
+from provisioning.reset.wiping import wipe
 from provisioning.software.store import Store
-from provisioning.ssh import SshHost
-from provisioning.system_profile import profile_names
-from provisioning.wiping import wipe
+from systems.profile import profile_names
+from systems.registry import SYSTEMS, software
+from systems.settings import drift
 
 pytestmark = [pytest.mark.integration, pytest.mark.truth]
 WORKLOAD = Workload("levels", 100, 1024, 1.0, partitions=2)
 CELLS = [
     (system, durability, profile)
     for system, entry in SYSTEMS.items()
-    for durability, profile in zip(entry.durability, cycle(reversed(profile_names(entry.profiles))), strict=False)
+    for durability, profile in zip(entry.levels, cycle(reversed(profile_names(entry.profiles))), strict=False)
 ]
 
 
@@ -44,7 +44,7 @@ def test_what_the_level_and_the_profile_ask_for_is_what_runs(
     brokers = [host for host in everyone if host.record.role == "broker"]
     daemons.stop_everything(everyone)
     on_all("emptying data directories", brokers, wipe)
-    deployment = SYSTEMS[system].deployment(everyone, Store(user_cache()))
+    deployment = SYSTEMS[system].deployment(everyone, Store(user_cache(), software()))
     try:
         deployment.install()
         intended = deployment.configure(plan_of(spec, campaign, load_profile("local")))

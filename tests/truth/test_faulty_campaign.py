@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from provisioning import daemons
-from provisioning.inventory import Inventory
-from provisioning.ssh import SshHost
+from provisioning.hosts import daemons
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import SshHost
 from tests.truth.campaigns import Act, Played, Scene, play
 from tests.truth.faults import connection_pids, listening_ports, pids_of, processes_of, signal_all, worker_pids
 

@@ -8,23 +8,24 @@ from typing import Any, cast
 
 import pytest
 
-from bench.campaign import load_campaign
+from bench.campaign.campaign import load_campaign
+from bench.campaign.prepared import prepare
 from bench.checkout import CHECKOUT
-from bench.manifest import manifest_of, origin_of
-from bench.prepared import prepare
+from bench.load.client_hosts import deploy_client
 from bench.progress import PlainReporter
-from bench.report import make_report
-from bench.results import Results
-from bench.runner import promises_of
-from bench.trial import Bench, run_trial
-from bench.trial_attempt import TrialAttempt
-from provisioning import facts
-from provisioning.host import Host
-from provisioning.inventory import Inventory
-from provisioning.software.client_environment import deploy_client
-from provisioning.software.maven import user_cache
+from bench.report.here import make_report
+from bench.results.folder import Results
+from bench.run.attempt import TrialAttempt
+from bench.run.manifest import manifest_of, origin_of
+from bench.run.runner import promises_of
+from bench.run.trial import Bench, run_trial
+from provisioning.cache import user_cache
+from provisioning.hosts import facts
+from provisioning.hosts.host import Host
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import SshHost
 from provisioning.software.store import Store
-from provisioning.ssh import SshHost
+from systems.registry import software
 
 pytestmark = [pytest.mark.integration, pytest.mark.truth]
 
@@ -86,7 +87,7 @@ def checks(
     bench = Bench(
         local_testbed,
         everyone,
-        Store(user_cache()),
+        Store(user_cache(), software()),
         deploy_client([hosts["client-1"]], user_cache(), print),
         facts.boot_ids(everyone),
         prepared.profile,

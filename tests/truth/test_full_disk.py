@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from provisioning.inventory import Inventory
-from provisioning.local.sshd import DATA_DIRS
-from provisioning.ssh import SshHost
+from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.ssh import SshHost
+from provisioning.testbeds.local.sshd import DATA_DIRS
 from tests.truth.campaigns import Act, Played, play
 from tests.truth.faults import fill
 

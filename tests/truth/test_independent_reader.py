@@ -9,16 +9,19 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bench.load.driver import Limits, collect_records, run_load
-from bench.load.message import message_maker
-from bench.workload import Workload
-from provisioning.deployment import Topic
-from provisioning.host import Host
-from provisioning.jvm import java, shell
-from provisioning.software.client_environment import deploy_client
-from provisioning.software.maven import user_cache
+from bench.load.client_hosts import deploy_client
+from bench.load.collect import collect_records
+from bench.load.load import Limits
+from bench.load.worker_pool import run_load
+from bench.worker.message import message_maker
+from contract.workload import Workload
+from provisioning.cache import user_cache
+from provisioning.hosts.host import Host
+from provisioning.hosts.ssh import SshHost
 from provisioning.software.store import Store
-from provisioning.ssh import SshHost
+from systems.deployment import Topic
+from systems.jvm.processes import java, shell
+from systems.registry import software
 from tests.three_nodes import ThreeNodes
 from tests.truth.comparison import HEADER_BYTES, Name, Stored, Told, differences, header, payloads, sample, stored_of
 
@@ -70,7 +73,7 @@ def _stored(line: str) -> Stored:
 def test_the_brokers_hold_what_was_acknowledged(system: str, hosts: dict[str, SshHost], tmp_path: Path) -> None:
     """Each acknowledged message is there once, in its partition and in order; a hundredth is compared byte by byte."""
     topic = Topic(TOPIC, WORKLOAD.partitions)
-    cluster = ThreeNodes(system, tuple(hosts.values()), Store(user_cache()), topic)
+    cluster = ThreeNodes(system, tuple(hosts.values()), Store(user_cache(), software()), topic)
     with cluster.running():
         pythons = deploy_client(cluster.clients, user_cache(), print)
         result = run_load(cluster.load(WORKLOAD, seed=SEED, limits=PATIENT), cluster.clients, pythons)

@@ -11,15 +11,18 @@ import pyarrow.dataset as ds
 import pytest
 from numpy.typing import NDArray
 
-from bench.load.driver import LoadResult, collect_records, run_load
+from bench.load.client_hosts import deploy_client
+from bench.load.collect import collect_records
 from bench.load.hooks import Hooks
-from bench.trial import TOPIC
-from bench.workload import Workload
-from provisioning.deployment import Topic
-from provisioning.software.client_environment import deploy_client
-from provisioning.software.maven import user_cache
+from bench.load.load import LoadResult
+from bench.load.worker_pool import run_load
+from bench.run.trial import TOPIC
+from contract.workload import Workload
+from provisioning.cache import user_cache
+from provisioning.hosts.ssh import SshHost
 from provisioning.software.store import Store
-from provisioning.ssh import SshHost
+from systems.deployment import Topic
+from systems.registry import software
 from tests.three_nodes import ThreeNodes
 from tests.truth.faults import Freeze, pids_of
 
@@ -37,7 +40,9 @@ _SECOND_NS = 1_000_000_000
 @pytest.fixture(scope="module", params=["kafka", "pulsar"])
 def cluster(request: pytest.FixtureRequest, hosts: dict[str, SshHost]) -> Iterator[ThreeNodes]:
     """Three nodes, freshly started on empty disks."""
-    cluster = ThreeNodes(request.param, tuple(hosts.values()), Store(user_cache()), Topic(TOPIC, PARTITIONS))
+    cluster = ThreeNodes(
+        request.param, tuple(hosts.values()), Store(user_cache(), software()), Topic(TOPIC, PARTITIONS)
+    )
     with cluster.running():
         yield cluster
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from provisioning.aws.rehearsal.iam.reference import EXTRACT, GLOBAL_KEYS, generic
+from provisioning.testbeds.aws.rehearsal.iam.reference import EXTRACT, GLOBAL_KEYS, generic
 from tests.infra.permissions.needs import operator_policy, wanted_actions
 
 MANY_TYPES = 40  # an action on nearly everything (ec2:CreateTags)

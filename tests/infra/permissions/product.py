@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from infra.emr import SERVICE_POLICY
 from infra.image import PARAMETER
-from provisioning.aws.rehearsal.iam.arns import (
+from provisioning.testbeds.aws.rehearsal.iam.arns import (
     REGION,
     cluster_arn,
     ec2_arn,
@@ -18,7 +18,7 @@ from provisioning.aws.rehearsal.iam.arns import (
     s3_arn,
     schedule_arn,
 )
-from provisioning.aws.rehearsal.iam.policy import Ask
+from provisioning.testbeds.aws.rehearsal.iam.policy import Ask
 
 Asks = tuple[Ask, ...]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from provisioning.aws.rehearsal.iam.asks import made_by
-from provisioning.aws.rehearsal.iam.calls import Call, read_call
+from provisioning.testbeds.aws.rehearsal.iam.asks import made_by
+from provisioning.testbeds.aws.rehearsal.iam.calls import Call, read_call
 
 RECORDED = Path(__file__).with_name("provider_calls.jsonl")
 

@@ -12,25 +12,18 @@ import botocore.session
 import pytest
 from botocore import xform_name
 
-from provisioning.aws.rehearsal.iam.arns import REGION
-from provisioning.aws.rehearsal.iam.asks import asks_of
-from provisioning.aws.rehearsal.iam.policy import Policy
-from provisioning.aws.rehearsal.iam.questions import as_iam_has_it
-from provisioning.aws.rehearsal.iam.reference import GLOBAL_KEYS, reference
-from tests.infra.permissions.needs import (
-    NOT_ON_AWS,
-    Need,
-    all_needs,
-    operator_policy,
-    product_needs,
-    provider_needs,
-)
+from provisioning.testbeds.aws.rehearsal.iam.arns import REGION
+from provisioning.testbeds.aws.rehearsal.iam.asks import asks_of
+from provisioning.testbeds.aws.rehearsal.iam.policy import Policy
+from provisioning.testbeds.aws.rehearsal.iam.questions import as_iam_has_it
+from provisioning.testbeds.aws.rehearsal.iam.reference import GLOBAL_KEYS, reference
+from tests.infra.permissions.needs import NOT_ON_AWS, Need, all_needs, operator_policy, product_needs, provider_needs
 from tests.infra.permissions.product import CALLS, COMMANDS, PROVIDER_BEYOND, Asks
 from tests.infra.permissions.provider import recorded_calls, recorded_stack
 from tests.infra.recorded_program import ROOT
 
 RECORDED_CALLS = 760
-REHEARSAL = ROOT / "provisioning/aws/rehearsal"
+REHEARSAL = ROOT / "provisioning/testbeds/aws/rehearsal"
 TRANSFERS = {"s3.upload_file", "s3.download_file"}  # boto3's own, of several calls each
 TYPED = re.compile(r"\baws ((?:ec2|emr|iam|s3|s3api|scheduler|service-quotas|ssm|sts) [a-z][a-z-]+)")
 # statement -> a need that it alone fulfils
@@ -132,7 +125,7 @@ def source() -> Iterator[Path]:
 
     Not the stand-in for AWS itself, which asks nobody but this machine.
     """
-    for room in ("bench/cli", "infra", "provisioning/aws"):
+    for room in ("bench/cli", "infra", "provisioning/testbeds/aws"):
         files = sorted((ROOT / room).rglob("*.py"))
         yield from (path for path in files if not path.is_relative_to(REHEARSAL))
 

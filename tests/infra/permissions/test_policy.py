@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from provisioning.aws.rehearsal.iam.policy import Ask, NotUnderstood, Policy, read_policy
-from provisioning.aws.rehearsal.iam.reference import reference
+from provisioning.testbeds.aws.rehearsal.iam.policy import Ask, NotUnderstood, Policy, read_policy
+from provisioning.testbeds.aws.rehearsal.iam.reference import reference
 
 VPC = "arn:aws:ec2:us-west-2:123456789012:vpc/vpc-1"
 RULE = "arn:aws:ec2:us-west-2:123456789012:security-group-rule/*"

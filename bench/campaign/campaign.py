@@ -1,0 +1,323 @@
+"""A campaign as its file says it, and the trials that follow from it in their order. Runs nothing.
+
+`order_of` is a pure function of the campaign: the same file and seed give the same trials in the same order, anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+
+from bench.campaign.blocks import BlockKind, Order, blocks_of, places_in
+from bench.campaign.scale import Scale
+from bench.campaign.system_settings import all_profiles, wrong_client_settings
+from contract.durability import DEFAULT_REPLICATION_FACTOR
+from contract.workload import Workload
+from provisioning.document import parse_document, printable
+from provisioning.errors import InvalidInput
+from systems.registry import DURABILITY, SYSTEMS
+
+CAMPAIGN_SCHEMA = 1
+NAME_LENGTH = 64
+LARGEST_SEED = 2**63 - 1  # what an integer of TOML holds
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=NAME_LENGTH)]
+ExperimentId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=NAME_LENGTH)]
+# told at the terminal and in the report
+Sentence = Annotated[str, AfterValidator(printable)]
+# looked for beside the campaign, and copied beside its results, where it must be no other file's name
+SourceName = Annotated[str, StringConstraints(pattern=r"^omb-[a-z0-9-]+\.yaml$")]
+GeneratorName = Literal["samebox", "native"]
+# a level without a variant is written as a number: durability = [1, 2, "2-bypass"]
+DurabilityName = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
+
+
+@dataclass(frozen=True)
+class Representative:
+    """What stands for an experiment where time is short: one workload, at one promise (in all its variants, where it says so)."""
+
+    durability: tuple[DurabilityName, ...]
+    workload: str
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Workloads at durability levels that answer one question of a campaign; `id` is that of the published experiment.
+
+    `systems`: those of the campaign, unless named here. `durability_of`: the levels of a system that wasn't run at all of
+    `durability`. `absent`: systems that the published experiment had and samebox hasn't, each with the reason. `differs`:
+    what is done in another way than published, one sentence each.
+    """
+
+    id: ExperimentId
+    title: Sentence
+    durability: tuple[DurabilityName, ...]
+    workloads: tuple[Workload, ...]
+    systems: tuple[str, ...] = ()
+    durability_of: Mapping[str, tuple[DurabilityName, ...]] = field(default_factory=dict)
+    absent: Mapping[str, Sentence] = field(default_factory=dict)
+    differs: tuple[Sentence, ...] = ()
+    representative: Representative | None = None
+
+    def asks(self, system: str, durability: str) -> bool:
+        """Whether a system is to be run at one of the durabilities."""
+        return durability in self.durability_of.get(system, self.durability)
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Blocks of trials, one seed, one question: about `workloads` at levels of `durability`, or about several `experiments`.
+
+    `aa_blocks`: blocks in which one system is run against itself, beside `blocks`, in which all are compared.
+    `system_profile`: whose settings the systems get. `checks` overrides bounds of the testbed's profile, check name -> bound ->
+    value; `settings` single settings, system -> component -> key -> value. `scales`: how to shrink it, by name. `differs`: what
+    is done in another way than published in all its experiments. `sources`: the files beside it that it was made from, name ->
+    SHA-256. `cross_check`: whether each trial is run once more by the system's own load tools, as far as they can.
+    `replication_factor`: in how many copies every topic is kept; `brokers`: how many broker hosts it is for (None = as many as there
+    are, on the local testbed three).
+    `revet_every_h`: how often disks are probed again in a campaign that takes at least so long (`bench.campaign.probe_times`).
+    """
+
+    schema: int
+    name: Slug
+    question: Sentence
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+    systems: tuple[str, ...]
+    blocks: Annotated[int, Field(ge=1, le=1000)]
+    aa_blocks: Annotated[int, Field(ge=0, le=1000)] = 0
+    durability: tuple[DurabilityName, ...] = ()
+    workloads: tuple[Workload, ...] = ()
+    experiments: tuple[Experiment, ...] = ()
+    order: Order = "alternate"
+    system_profile: str = "vendor-default"
+    checks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    scales: Mapping[str, Scale] = field(default_factory=dict)
+    sources: Mapping[SourceName, str] = field(default_factory=dict)
+    differs: tuple[Sentence, ...] = ()
+    cross_check: bool = False
+    replication_factor: Annotated[int, Field(ge=1, le=9)] = DEFAULT_REPLICATION_FACTOR
+    brokers: Annotated[int | None, Field(ge=1, le=99)] = None
+    revet_every_h: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 4.0
+
+    @property
+    def questions(self) -> tuple[Experiment, ...]:
+        """The experiments; a campaign of one question is one, called by the campaign's name."""
+        if self.experiments:
+            return self.experiments
+        return (Experiment(self.name, self.question, self.durability, self.workloads),)
+
+    def systems_of(self, experiment: Experiment) -> tuple[str, ...]:
+        """The systems that take part in an experiment."""
+        return experiment.systems or self.systems
+
+
+@dataclass(frozen=True)
+class TrialSpec:
+    """One system x durability x workload in one block. `position` is its place among the trials compared in it, from 1.
+
+    `generator`: who makes the load. A native trial has the position of the trial that it checks.
+    """
+
+    trial: str
+    block: int
+    position: int
+    system: str
+    durability: str
+    workload: Workload
+    experiment: str
+    generator: GeneratorName = "samebox"
+    block_kind: BlockKind = "A/B"
+    replication_factor: int = DEFAULT_REPLICATION_FACTOR
+
+    def to_json(self) -> dict[str, Any]:
+        """As the manifest's `order` lists it."""
+        return {
+            "trial": self.trial,
+            "block": self.block,
+            "block_kind": self.block_kind,
+            "position": self.position,
+            "system": self.system,
+            "durability": self.durability,
+            "workload": self.workload.name,
+            "experiment": self.experiment,
+            "generator": self.generator,
+        }
+
+
+@dataclass(frozen=True)
+class EmptyCell:
+    """What a system can't do, or samebox can't do with it: a cell of an experiment that stays empty, and why."""
+
+    experiment: str
+    system: str
+    durability: str | None
+    reason: str
+
+
+def load_campaign(path: Path) -> Campaign:
+    """Reads and checks a campaign file. Raises InvalidInput naming file, key and valid choices."""
+    campaign = parse_document(Campaign, path, schema=CAMPAIGN_SCHEMA)
+    problems = [*_shape(campaign), *_unknown_names(campaign), *_repeats(campaign), *_representatives(campaign)]
+    problems += _sources(campaign, path.parent)
+    if not problems and not order_of(campaign):
+        cells = [cell for cell in empty_cells(campaign) if cell.durability is not None]
+        problems = [
+            f"nothing of it can be run: {cell.system} at level {cell.durability}: {cell.reason}" for cell in cells
+        ]
+    if problems:
+        raise InvalidInput("\n".join(f"{path}: {problem}" for problem in dict.fromkeys(problems)))
+    return campaign
+
+
+def _shape(campaign: Campaign) -> list[str]:
+    if campaign.experiments and (campaign.workloads or campaign.durability):
+        return [
+            "give either 'experiments' (each with its own durability and workloads) or 'durability' and 'workloads'."
+        ]
+    return []
+
+
+def _named(campaign: Campaign) -> list[tuple[str, Experiment]]:
+    """Each experiment with what its keys start with in the file."""
+    return [(f"experiments.{at}." if campaign.experiments else "", each) for at, each in enumerate(campaign.questions)]
+
+
+def _unknown_names(campaign: Campaign) -> list[str]:
+    known = ", ".join(sorted(SYSTEMS))
+    lists = [("systems", campaign.systems)]
+    lists += [(f"{prefix}systems", each.systems) for prefix, each in _named(campaign)]
+    problems = [
+        f"key {key!r}: unknown system {name!r}. Valid choices: {known}."
+        for key, names in lists
+        for name in names
+        if name not in SYSTEMS
+    ]
+    problems += [
+        f"key '{prefix}systems': {name} is not one of the campaign's own: {', '.join(campaign.systems)}."
+        for prefix, each in _named(campaign)
+        for name in each.systems
+        if name in SYSTEMS and name not in campaign.systems
+    ]
+    problems += [
+        f"key '{prefix}durability': unknown level {level!r}. Valid choices: {', '.join(DURABILITY)}."
+        for prefix, each in _named(campaign)
+        for level in each.durability
+        if level not in DURABILITY
+    ]
+    problems += [
+        f"key '{prefix}durability_of.{name}': only systems and levels of the experiment can stand here: "
+        f"{', '.join(campaign.systems_of(each))}; {', '.join(each.durability)}."
+        for prefix, each in _named(campaign)
+        for name, levels in each.durability_of.items()
+        if name not in campaign.systems_of(each) or not set(levels) <= set(each.durability)
+    ]
+    problems += [
+        f"key '{prefix}absent.{name}': samebox has {name}: take it out of 'absent'."
+        for prefix, each in _named(campaign)
+        for name in each.absent
+        if name in SYSTEMS
+    ]
+    problems += [
+        f"key 'settings.{name}': unknown system. Valid choices: {known}."
+        for name in campaign.settings
+        if name not in SYSTEMS
+    ]
+    if campaign.system_profile not in all_profiles():
+        valid = ", ".join(all_profiles())
+        problems.append(f"key 'system_profile': unknown profile {campaign.system_profile!r}. Valid choices: {valid}.")
+    return [*problems, *wrong_client_settings(campaign.settings)]
+
+
+def _repeats(campaign: Campaign) -> list[str]:
+    lists: dict[str, list[Any]] = {"systems": list(campaign.systems)}
+    for prefix, each in _named(campaign):
+        lists[f"{prefix}durability"] = list(each.durability)
+        lists[f"{prefix}workloads"] = [workload.name for workload in each.workloads]
+    problems = [f"key {key!r}: at least one entry is needed." for key, values in lists.items() if not values]
+    lists["experiments"] = [each.id for each in campaign.questions]
+    names = [workload.name for each in campaign.questions for workload in each.workloads]
+    lists["workloads"] = names  # a trial is called by its workload: over all experiments
+    for key, values in lists.items():
+        problems += [
+            f"key {key!r}: {value} is listed twice." for value in sorted({v for v in values if values.count(v) > 1})
+        ]
+    return problems
+
+
+def _representatives(campaign: Campaign) -> list[str]:
+    problems = []
+    for prefix, each in _named(campaign):
+        if each.representative is None:
+            continue
+        workloads = [workload.name for workload in each.workloads]
+        if each.representative.workload not in workloads:
+            problems.append(f"key '{prefix}representative.workload': valid choices: {', '.join(workloads)}.")
+        if not each.representative.durability or not set(each.representative.durability) <= set(each.durability):
+            problems.append(f"key '{prefix}representative.durability': valid choices: {', '.join(each.durability)}.")
+    return problems
+
+
+def _sources(campaign: Campaign, folder: Path) -> list[str]:
+    problems = []
+    for name, sha256 in campaign.sources.items():
+        source = folder / name
+        if not source.is_file():
+            problems.append(f"key 'sources.{name}': no such file beside the campaign.")
+        elif hashlib.sha256(source.read_bytes()).hexdigest() != sha256:
+            problems.append(
+                f"key 'sources.{name}': {source} isn't the file that the campaign was made from: another SHA-256."
+            )
+    return problems
+
+
+def empty_cells(campaign: Campaign) -> tuple[EmptyCell, ...]:
+    """What of the experiments stays empty, and why; a level is never silently replaced by another."""
+    found = []
+    for each in campaign.questions:
+        found += [EmptyCell(each.id, system, None, reason) for system, reason in each.absent.items()]
+        found += [
+            EmptyCell(each.id, system, level, SYSTEMS[system].why_not(level))
+            for level in each.durability
+            for system in campaign.systems_of(each)
+            if each.asks(system, level) and level not in SYSTEMS[system].levels
+        ]
+    return tuple(found)
+
+
+def order_of(campaign: Campaign) -> tuple[TrialSpec, ...]:
+    """All trials in the order they run: blocks in turn; in a block each experiment, workload and promise; in that, everything
+    that makes the same promise back to back: every system, and every variant of the level that it has.
+
+    `alternate` reverses these in every second block, `random` shuffles them by the seed, `fixed` keeps the file's order
+    (which confounds the system with disk fill and time of day, and is flagged in the report). A/A blocks change none of that.
+    """
+    shuffler = random.Random(campaign.seed)
+    trials = []
+    for block in blocks_of(campaign.blocks, campaign.aa_blocks):
+        for each in campaign.questions:
+            for compared, workload in product(_promises(each.durability), each.workloads):
+                contestants = [
+                    (system, name)
+                    for system in campaign.systems_of(each)
+                    for name in compared
+                    if each.asks(system, name) and name in SYSTEMS[system].levels
+                ]
+                places = places_in(block, contestants, campaign.order, shuffler) if contestants else []
+                for position, (system, name) in enumerate(places, start=1):
+                    trial = f"{block.name}-{position}-{system}-l{name}-{workload.name}"
+                    spec = TrialSpec(trial, block.number, position, system, name, workload, each.id)
+                    trials.append(replace(spec, block_kind=block.kind, replication_factor=campaign.replication_factor))
+    return tuple(trials)
+
+
+def _promises(names: Sequence[str]) -> list[list[str]]:
+    """Durabilities grouped by the level that they promise, in the order of the file."""
+    levels = dict.fromkeys(DURABILITY[name].level for name in names)
+    return [[name for name in names if DURABILITY[name].level == level] for level in levels]

@@ -1,0 +1,63 @@
+"""Where a workload asks more of a producer, which is one process, than one process has been measured to send. It refuses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bench.campaign.campaign import TrialSpec
+from systems.registry import SYSTEMS
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """A workload whose every producer has to send more with a system than one process could where it was measured; msg/s."""
+
+    workload: str
+    experiment: str
+    system: str
+    producers: int
+    asked_per_s: int
+    measured_per_s: int
+    source: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As plan and cost print it."""
+        return asdict(self)
+
+
+def beyond_a_process(trials: Sequence[TrialSpec]) -> tuple[Beyond, ...]:
+    """Every workload x system of the trials with our own load, once, in their order. What a rate that is only a bound comes to isn't
+    known before: then what is expected counts."""
+    found = {}
+    for trial in trials:
+        workload, measured = trial.workload, SYSTEMS[trial.system].producer_rate
+        asked_per_s = workload.planned_rate_per_s // workload.producers
+        if trial.generator == "samebox" and asked_per_s > measured.messages_per_s:
+            found[workload.name, trial.system] = Beyond(
+                workload.name, trial.experiment, trial.system, workload.producers,
+                asked_per_s, measured.messages_per_s, measured.source,
+            )  # fmt: skip
+    return tuple(found.values())
+
+
+def warning_lines(found: Sequence[Beyond]) -> list[str]:
+    """What to print of them: a line for each system and rate, where the figures are from, and what to do. Nothing if there are none."""
+    if not found:
+        return []
+    lines = ["warning: a producer is one process, and more is asked of it than one has been measured to send:"]
+    workloads: dict[tuple[str, int, int], list[str]] = {}
+    for each in found:
+        workloads.setdefault((each.system, each.asked_per_s, each.measured_per_s), []).append(each.workload)
+    for (system, asked, measured), names in workloads.items():
+        lines.append(f"  {system}: {asked:,} msg/s of each, where {measured:,} were measured: {', '.join(names)}")
+    lines += [
+        f"  {system} was measured by {source}"
+        for system, source in dict.fromkeys((each.system, each.source) for each in found)
+    ]
+    lines.append(
+        "  Where the client can't keep up, the checks send-delay and client-cpu make a trial invalid, after it has been paid for. "
+        "Try one first; `producers` shares the rate among more processes, each with a window and batches of its own."
+    )
+    return lines

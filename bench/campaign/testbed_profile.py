@@ -1,0 +1,109 @@
+"""What holds on a kind of testbed: what a system's processes may take, the checks with their bounds, caveats. Data, one file each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from provisioning.document import parse_document
+from provisioning.errors import InvalidInput
+
+PROFILE_SCHEMA = 1
+PROFILES = Path(__file__).with_name("testbeds")
+
+
+@dataclass(frozen=True)
+class HostRule:
+    """What a check makes of one host, and why, in a sentence's part. `judged`: false = it isn't looked at there."""
+
+    judged: bool
+    why: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rule declared before the run; analysis evaluates it. `bounds` are named after their units.
+
+    `why_warn`: a sentence, where a failure could be taken for invalid and only warns. `hosts`: what is peculiar to single ones, once
+    they are known (`bench.campaign.host_rules`); never in a file.
+    """
+
+    check: str
+    axis: Literal["validity", "outcome"]
+    on_failure: Literal["invalid", "warn", "not met"]
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    why_warn: str = ""
+    hosts: Mapping[str, HostRule] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the manifest lists it: without reasons and hosts where there are none."""
+        document = dataclasses.asdict(self)
+        return {key: value for key, value in document.items() if value or key not in ("why_warn", "hosts")}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """`full_disk_bytes`: a disk with less than so much left is full.
+
+    `system_memory_bytes`: what each broker host has for its system's processes; None = all that the smallest of them has.
+    `daemon_niceness` (0 to 19): how far a system's processes give way to the load generator where they share cores.
+    `broker_memory_bytes`: of the smallest broker host, once `for_hosts` knows the hosts; never in a file.
+    `time_server`: the one that all hosts' clocks follow; None = each host's own time service is left as it is.
+    """
+
+    schema: int
+    checks: tuple[Check, ...]
+    full_disk_bytes: int
+    system_memory_bytes: int | None = None
+    caveats: tuple[str, ...] = ()
+    daemon_niceness: int = 0
+    time_server: str | None = None
+    broker_memory_bytes: int | None = None
+
+    def for_hosts(self, broker_memory_bytes: int | None) -> Profile:
+        """The profile of a testbed whose smallest broker host has so much memory; None = nobody knows."""
+        return dataclasses.replace(self, broker_memory_bytes=broker_memory_bytes)
+
+
+def testbed_kinds() -> tuple[str, ...]:
+    """Every kind of testbed that has a profile."""
+    return tuple(sorted(file.stem for file in PROFILES.glob("*.toml")))
+
+
+def load_profile(testbed_kind: str) -> Profile:
+    """The profile of a kind of testbed. Raises InvalidInput if there is none."""
+    path = PROFILES / f"{testbed_kind}.toml"
+    if not path.is_file():
+        kinds = ", ".join(testbed_kinds())
+        raise InvalidInput(f"no profile for testbeds of kind {testbed_kind!r}. Valid kinds: {kinds}.")
+    return parse_document(Profile, path, schema=PROFILE_SCHEMA)
+
+
+def checks_for(profile: Profile, overrides: Mapping[str, Mapping[str, float]], *, where: str) -> tuple[Check, ...]:
+    """The profile's checks with a campaign's bounds. Raises InvalidInput naming an unknown check or bound."""
+    known = {check.check: check for check in profile.checks}
+    for name, bounds in overrides.items():
+        if name not in known:
+            raise _unknown(name, known, where=where)
+        for bound in bounds:
+            if bound not in known[name].bounds:
+                valid = ", ".join(sorted(known[name].bounds)) or "none, this check has no bound"
+                raise InvalidInput(f"{where}: key 'checks.{name}.{bound}': unknown bound. Valid choices: {valid}.")
+    return tuple(
+        dataclasses.replace(check, bounds={**check.bounds, **overrides.get(check.check, {})})
+        for check in profile.checks
+    )
+
+
+def _unknown(name: str, known: Iterable[str], *, where: str) -> InvalidInput:
+    """What to say of a check that this kind of testbed doesn't have: another kind may."""
+    kinds = [kind for kind in testbed_kinds() if any(check.check == name for check in load_profile(kind).checks)]
+    if not kinds:
+        return InvalidInput(f"{where}: key 'checks.{name}': unknown check. Valid choices: {', '.join(sorted(known))}.")
+    return InvalidInput(
+        f"{where}: key 'checks.{name}': a check of testbeds of kind {' and '.join(kinds)} only.",
+        next_step="Name such a testbed (--stack NAME is one of kind aws), or take the key out.",
+    )

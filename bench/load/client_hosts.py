@@ -1,0 +1,38 @@
+"""What client hosts get of this checkout, and of whose libraries: the workers, and each system's client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.checkout import CHECKOUT
+from provisioning.cache import Notice
+from provisioning.hosts.host import Host
+from provisioning.software.python_environment import Environment, deploy_environment
+from provisioning.software.way import DIRECT, Way
+from systems.registry import SYSTEMS
+
+LOCK_FILE = CHECKOUT / "bench" / "worker" / "requirements.lock"
+# the packages' own files are all but empty: importing one brings nothing of the operator's side
+SHARED = (
+    *("bench/__init__.py", "bench/worker", "contract", "systems/__init__.py"),
+    *("systems/client.py", "systems/keys.py", "systems/null_client.py"),
+)
+
+
+def client_environment() -> Environment:
+    """What a worker needs: its own code, what it shares, and every system's client."""
+    clients = (
+        file
+        for system in SYSTEMS.values()
+        for file in (f"{system.client_folder}/__init__.py", f"{system.client_module.replace('.', '/')}.py")
+    )
+    return Environment("client", LOCK_FILE, "worker", (*SHARED, *clients))
+
+
+def deploy_client(hosts: Sequence[Host], cache_dir: Path, notice: Notice, way: Way = DIRECT) -> dict[str, str]:
+    """Puts everything that a worker needs on the hosts where it is missing.
+
+    Host name -> the shell words that run Python with it: `<words> -m bench.worker.main`.
+    """
+    return deploy_environment(client_environment(), hosts, cache_dir, notice, way)

@@ -1,0 +1,164 @@
+"""The workers of a run as the operator sees them: given jobs, listened to, ended."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import Empty, Queue
+from typing import Any, Literal
+
+from bench.worker.job import Job
+from provisioning.errors import CommandTimedOut, HostError, HostUnreachable
+from provisioning.hosts.host import Host, RemoteProcess
+
+_EXIT_TIMEOUT_S = 15.0
+_LAST_WORDS_TIMEOUT_S = 3.0
+_EVIDENCE_CHARACTERS = 400
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """A whole record file on a client host, relative to the run's directory there."""
+
+    host: str
+    name: str
+    rows: int
+    bytes: int
+
+
+@dataclass
+class Worker:
+    """One worker and the latest that is known of its job. Changed by `Workers` only, on the operator's main thread."""
+
+    job: Job
+    host: Host
+    process: RemoteProcess
+    state: Literal["starting", "ready", "done", "failed", "died", "lost"] = "starting"
+    latest: dict[str, Any] = field(default_factory=dict)  # the last progress, then done
+    failure: str = ""
+    cause: str = ""
+    ready_offset_ns: int = 0  # its clock less our monotonic clock, at its ready
+    client: Mapping[str, str] = field(default_factory=dict)  # what its client library runs with
+    heard_s: float = field(default_factory=time.monotonic)
+    files: list[RecordFile] = field(default_factory=list)
+
+    @property
+    def over(self) -> bool:
+        """Nothing more is to come from it."""
+        return self.state in ("done", "failed", "died", "lost")
+
+    def count(self, name: str) -> int:
+        """A counter of its latest event; 0 before there is one."""
+        return int(self.latest.get(name) or 0)
+
+
+class Workers:
+    """Turns what workers say into changes of `Worker`; one listening thread each."""
+
+    def __init__(self) -> None:
+        self.all: list[Worker] = []
+        self._lines: Queue[tuple[Worker, str | Exception | None]] = Queue()
+
+    def add(self, job: Job, host: Host, process: RemoteProcess) -> None:
+        """Gives a worker process that has just been started on `host` its first job. Raises HostError."""
+        worker = Worker(job, host, process)
+        self.all.append(worker)
+        process.send_line(job.to_line())
+        threading.Thread(target=self._listen, args=(worker,), name=f"listen-{job.worker}", daemon=True).start()
+
+    def assign(self, jobs: Sequence[Job]) -> None:
+        """Gives each worker another job; only when all are done with theirs. Raises HostError."""
+        for worker, job in zip(self.all, jobs, strict=True):
+            worker.job, worker.state, worker.latest, worker.files = job, "starting", {}, []
+            worker.heard_s = time.monotonic()
+            worker.process.send_line(job.to_line())
+
+    def of_role(self, role: str) -> list[Worker]:
+        """Producers or consumers, in the order of their index."""
+        return [worker for worker in self.all if worker.job.role == role]
+
+    def tell(self, workers: Sequence[Worker], order: Mapping[str, Any]) -> None:
+        """Sends one order; who can't be told any more shows by itself as lost or died."""
+        for worker in workers:
+            try:
+                worker.process.send_line(json.dumps(order))
+            except HostUnreachable as error:
+                self._lines.put((worker, error))
+            except HostError:
+                continue  # it has ended already: its listener notices
+
+    def next(self, timeout_s: float) -> Worker | None:
+        """Waits for something from any worker, notes it there, and returns that worker; None after `timeout_s`."""
+        try:
+            worker, line = self._lines.get(timeout=timeout_s)
+        except Empty:
+            return None
+        worker.heard_s = time.monotonic()
+        if isinstance(line, str):
+            self._note(worker, line)
+        elif not worker.over:
+            lost = isinstance(line, HostUnreachable)
+            worker.state = "lost" if lost else "died"
+            worker.failure = str(line) if line is not None else self._last_words(worker)
+        return worker
+
+    def close(self) -> None:
+        """Ends every process, in its own time if it is done; bounded, never raises."""
+
+        def end(worker: Worker) -> None:
+            if worker.state in ("done", "failed"):
+                with suppress(HostError):
+                    if worker.state == "done":
+                        worker.process.send_line(json.dumps({"leave": True}))
+                    worker.process.wait(timeout_s=_EXIT_TIMEOUT_S)
+            worker.process.close()
+
+        threads = [threading.Thread(target=end, args=(worker,), daemon=True) for worker in self.all]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(2 * _EXIT_TIMEOUT_S)
+
+    def _listen(self, worker: Worker) -> None:
+        try:
+            for line in worker.process.lines():
+                self._lines.put((worker, line))
+            self._lines.put((worker, None))
+        except Exception as error:
+            self._lines.put((worker, error))
+
+    def _note(self, worker: Worker, line: str) -> None:
+        try:
+            event: dict[str, Any] = json.loads(line)
+            kind = event.pop("event")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            worker.state, worker.failure = "failed", f"it wrote a malformed event: {line[:_EVIDENCE_CHARACTERS]!r}"
+            return
+        if kind == "ready":
+            worker.state = "ready"
+            worker.ready_offset_ns = int(event["now_ns"]) - time.monotonic_ns()
+            worker.client = dict(event.get("client") or {})
+        elif kind == "progress":
+            worker.latest = event
+        elif kind == "file":
+            worker.files.append(RecordFile(worker.host.name, **event))
+        elif kind == "done":
+            worker.latest, worker.state = event, "done"
+        elif kind == "failed":
+            worker.state, worker.failure, worker.cause = "failed", str(event["error"]), str(event["cause"])
+
+    @staticmethod
+    def _last_words(worker: Worker) -> str:
+        try:
+            completed = worker.process.wait(timeout_s=_LAST_WORDS_TIMEOUT_S)
+        except CommandTimedOut:
+            return "its output ended, but not the process"
+        except HostError as error:
+            return str(error)
+        tail = completed.stderr.strip()[-_EVIDENCE_CHARACTERS:]
+        how = "was ended by a signal" if completed.exit_status < 0 else f"ended with status {completed.exit_status}"
+        return f"it {how} in the middle of its work. {tail}".rstrip()

@@ -1,0 +1,147 @@
+"""What makes a trial's load: our own workers, or the system's own tools. A trial knows no more of either than this."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Any, Protocol
+
+from bench.campaign.campaign import TrialSpec
+from bench.load.hooks import NO_HOOKS, Hooks
+from bench.load.jobs import configuration
+from bench.load.load import RECORDS, LoadResult, limits_for, load_spec
+from bench.load.native import NativeTools
+from bench.load.search import find_highest
+from bench.load.worker_pool import WorkerPool
+from provisioning.hosts.host import Host, on_all
+from systems.deployment import Endpoints, SoftwareStore
+from systems.registry import SYSTEMS
+
+
+class Generator(Protocol):
+    """Makes one trial's load on the client hosts."""
+
+    def prepare(self) -> None:
+        """What takes time and needs no system, so that it may happen while the testbed is made ready. Raises HostError."""
+
+    def load(self, endpoints: Endpoints, hooks: Hooks, *, stored: Callable[[], int | None]) -> LoadResult:
+        """Runs the load to its end. `stored`: the system's own count of messages.
+
+        A load that ends early has `abort` set; it isn't an exception. Raises HostError when a host fails.
+        """
+
+    def close(self) -> None:
+        """Leaves no process behind, also without `load`. Idempotent, bounded in time, never raises."""
+
+    def collect_logs(self, target: Path) -> None:
+        """Fetches what its processes printed, as far as it is kept, into `target`/<host>/."""
+
+
+@dataclass(frozen=True)
+class WorkerGenerator:
+    """Our own load generator."""
+
+    spec: TrialSpec
+    topics: tuple[str, ...]
+    probe_topic: str
+    seed: int
+    hosts: Sequence[Host]
+    pool: WorkerPool
+
+    def prepare(self) -> None:
+        """See Generator."""
+        self.pool.start_ahead(self.spec.workload)
+
+    def close(self) -> None:
+        """See Generator."""
+        self.pool.close()
+
+    def load(self, endpoints: Endpoints, hooks: Hooks, *, stored: Callable[[], int | None]) -> LoadResult:
+        """See Generator. A search's steps go before the run that is kept, which it doesn't know while it goes on."""
+        workload = self.spec.workload
+        load = load_spec(
+            SYSTEMS[self.spec.system],
+            workload,
+            endpoints,
+            self.topics,
+            seed=self.seed,
+            limits=limits_for(workload),
+            probe_topic=self.probe_topic,
+        )
+        observations: dict[str, Any] = {"client": configuration(load)}
+
+        def discard(_step: LoadResult) -> None:
+            on_all("clearing a step's records", self.hosts, clear_records)
+
+        def count_before() -> None:
+            observations["messages_stored_before"] = stored()
+
+        step = ""
+
+        def begin(text: str) -> None:
+            nonlocal step
+            step = text
+            hooks.on_progress(text)
+
+        with self.pool:
+            if load.workload.pacing == "search":
+                of_a_run = dataclasses.replace(
+                    hooks,
+                    on_progress=lambda text: hooks.on_progress(f"{step}: {text}"),
+                    all_received=NO_HOOKS.all_received,
+                )
+                found = find_highest(
+                    load,
+                    lambda one: self.pool.run(one, of_a_run),
+                    discard,
+                    begin,
+                    count_before,
+                    octaves_below=octaves_below(self.seed, self.spec.trial),
+                )
+                result, observations["search"] = found.load, found.to_json()
+            else:
+                result = self.pool.run(load, hooks)
+        if result.caught_up is not None:
+            observations["caught_up"] = result.caught_up
+        return dataclasses.replace(result, observations=observations)
+
+    def collect_logs(self, target: Path) -> None:
+        """See Generator. Workers' last words are in their observations."""
+
+
+def generator_of(
+    spec: TrialSpec,
+    *,
+    topics: tuple[str, ...],
+    probe_topic: str,
+    seed: int,
+    hosts: Sequence[Host],
+    pythons: Mapping[str, str],
+    store: SoftwareStore,
+) -> Generator:
+    """The generator that a trial asks for, over the client hosts."""
+    if spec.generator == "native":
+        [topic] = topics  # native trials are planned for loads of one topic only
+        tool = SYSTEMS[spec.system].native_tool
+        assert tool is not None  # a system without one has no native trials
+        return NativeTools(tool, spec.workload, topic, hosts, store)
+    return WorkerGenerator(
+        spec, topics, probe_topic, seed, hosts, WorkerPool(hosts, pythons, SYSTEMS[spec.system].client_module)
+    )
+
+
+def octaves_below(seed: int, trial: str) -> float:
+    """Where a trial's search begins, from 0 to 1: by the seed, so that a trial that is done again begins there again, and each at
+    another rate. Else all searches would step on the same rates, and their errors would repeat in every block.
+    """
+    return random.Random(f"{seed} {trial}").random()
+
+
+def clear_records(host: Host) -> None:
+    """What a load that was cut off left there must not fill the client's disk. The folder stays: it may be a disk of its own."""
+    folder = quote(f"{host.record.root}/{RECORDS}")
+    host.run(f"mkdir -p {folder} && find {folder} -mindepth 1 -delete")

@@ -1,0 +1,101 @@
+"""Runs a system once before its first trial and ends it cleanly, so that it can leave behind what makes later starts quicker.
+
+What happens to fail here fails again, and is recorded, in the trials.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from bench.campaign.campaign import TrialSpec
+from bench.load.load import limits_for, load_spec
+from bench.load.worker_pool import run_load
+from bench.progress import Reporter, Step
+from contract.workload import Workload
+from provisioning.errors import DeploymentError
+from provisioning.hosts import daemons
+from provisioning.hosts.host import Host
+from provisioning.reset.page_caches import DropCaches, drop_page_caches
+from provisioning.reset.reset import reset
+from systems.deployment import Deployment, Plan, Topic
+from systems.registry import SYSTEMS
+
+# It takes about as long as this many quicker starts save: 45 s to save 8 (Kafka), 100 s to save 14 (Pulsar), on two cores.
+PAYS_FROM_TRIALS = 6
+TOPIC = Topic("samebox-priming", 1)
+# What it takes to have brokers load all that clients make them use.
+WORKLOAD = Workload(
+    name="priming",
+    rate_per_s=100,
+    message_bytes=1024,
+    partitions=1,
+    producers=1,
+    consumers=1,
+    warmup_s=1,
+    measure_s=2,
+)
+# What a process leaves behind may take it some seconds of computing, and all end at the same time.
+_END_S = 120.0
+
+
+def worth_priming(trials: Sequence[TrialSpec]) -> tuple[str, ...]:
+    """The systems of these trials that are worth it."""
+    counts = Counter(spec.system for spec in trials)
+    return tuple(name for name, count in counts.items() if count >= PAYS_FROM_TRIALS)
+
+
+def step_of(system: str) -> Step:
+    """The step of `prime` as the progress shows it."""
+    return Step(f"priming {system}", 15.0 + 2 * SYSTEMS[system].start_s)
+
+
+def prime(
+    deployment: Deployment,
+    plan: Plan,
+    hosts: Sequence[Host],
+    pythons: Mapping[str, str],
+    reporter: Reporter,
+    *,
+    drop_caches: DropCaches = drop_page_caches,
+) -> None:
+    """Runs a system as `plan` says, but for a topic of its own and a load of seconds, through all that is asked of it in a trial.
+    Does nothing where every process has been primed.
+
+    Its data are left to the reset of the next trial. Raises HostError, HostsFailed.
+    """
+    deployment.install()
+    if deployment.primed():
+        reporter.skip(1)
+        return
+    reporter.step(step_of(deployment.system).title)
+    try:
+        reset(hosts, lambda: daemons.stop_everything(hosts), drop_caches=drop_caches)
+        deployment.configure(dataclasses.replace(plan, topics=(TOPIC,), prime=True))
+        deployment.start()
+        deployment.create_topics()
+        deployment.effective_settings()
+        load = load_spec(
+            SYSTEMS[deployment.system],
+            WORKLOAD,
+            deployment.endpoints(),
+            (TOPIC.name,),
+            seed=0,
+            limits=limits_for(WORKLOAD),
+        )
+        result = run_load(load, [host for host in hosts if host.record.role == "client"], pythons)
+        if result.abort is not None:
+            raise DeploymentError(f"its load ended early: {result.abort['reason']}")
+        deployment.messages_stored()
+        deployment.under_replicated()
+    except DeploymentError as error:
+        daemons.stop_everything(hosts)
+        reporter.notice(f"{deployment.system} could not be primed, so it will start slowly: {error}")
+        return
+    except BaseException:
+        daemons.stop_everything(hosts)
+        raise
+    killed = daemons.stop_everything(hosts, grace_s=_END_S)
+    if not any(killed.values()):
+        deployment.keep_priming()

@@ -1,0 +1,166 @@
+"""What is found of brokers and hosts just before a load and just after it, in step with it. It changes nothing and judges nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Any
+
+from bench.load.abort import Abort
+from bench.load.hooks import Hooks
+from bench.run.trial_log import TrialLog
+from bench.telemetry.collect import Telemetry
+from provisioning.errors import DeploymentError, HostError, HostsFailed, SameboxError
+from provisioning.hosts import facts
+from provisioning.hosts.clocks import ClockBound, clock_bounds
+from provisioning.hosts.daemons import DaemonState
+from provisioning.hosts.host import Host
+from systems.deployment import Deployment
+from systems.settings import Settings, drift
+
+NOTHING_COUNTED: Mapping[str, Any] = {"messages_stored": None, "under_replicated": None}
+
+
+class AroundLoad:
+    """Starts telemetry and asks before, asks again afterwards; what it finds goes into the trial's log as soon as it is known.
+
+    A context manager around one load that is given `hooks`:
+
+    - on entry: telemetry and the look before begin, beside the clients' connecting
+    - before the first message: waits for both, so that no question goes on beside what is measured
+    - when everything was received: the system's own count begins, while the drain waits to see that nothing more comes
+    """
+
+    def __init__(
+        self, deployment: Deployment, intended: Settings, telemetry: Telemetry, hosts: Sequence[Host], log: TrialLog
+    ) -> None:
+        self._deployment, self._intended, self._telemetry = deployment, intended, telemetry
+        self._hosts, self._log = hosts, log
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="around-load")
+        self._daemons: Sequence[DaemonState] = ()
+        self._clocks: Mapping[str, ClockBound] | None = None
+        self._counting: Future[dict[str, Any]] | None = None
+
+    def __enter__(self) -> AroundLoad:
+        self._looking = self._pool.submit(self._look_before)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is not None and not isinstance(error, SameboxError):
+            # Ctrl-C: cutting the connections ends the questions, whose deadlines would else be waited for
+            for host in self._hosts:
+                host.close()
+        self._pool.shutdown()
+
+    def hooks(self, watch: Callable[[], Abort | None]) -> Hooks:
+        """The load's; `watch` may end it, and so does a look before that fails."""
+
+        def watch_both() -> Abort | None:
+            if self._looking.done():
+                self._looking.result()
+            return watch()
+
+        return Hooks(
+            on_progress=self._log.reporter.detail,
+            watch=watch_both,
+            before_start=self._before_start,
+            all_received=self._count_ahead,
+        )
+
+    def looked(self) -> None:
+        """Waits for the look before, which a load that never started may have left behind. Raises DeploymentError, HostsFailed."""
+        self._looking.result()
+
+    def note_clients(self, intended: Settings, effective: Settings) -> None:
+        """What clients give their library and what it runs with, by role, beside the brokers' settings."""
+        settings = self._log.settings
+        wanted = {f"client/{role}": intended[role] for role in effective}
+        found = {f"client/{role}": each for role, each in effective.items()}
+        self._log.settings = {
+            **settings,
+            "intended": {**settings["intended"], **wanted},
+            "effective": {**settings["effective"], **found},
+            "drift": [*settings["drift"], *(dataclasses.asdict(each) for each in drift(wanted, found))],
+        }
+
+    def look_after(self) -> None:
+        """Asks what became of processes, clocks and hosts, and for the system's own count unless the trial has ended early.
+
+        Raises HostsFailed.
+        """
+        if self._log.abort is not None:
+            # one that has stopped answering would only let minutes pass
+            self._log.observations |= NOTHING_COUNTED
+        else:
+            self._count_ahead()
+        before = self._clocks_once()
+        ended = {(state.host, state.daemon): state for state in self._deployment.daemons()}
+        self._log.observations["boot_ids"]["after"] = facts.boot_ids(self._hosts)
+        self._log.observations["daemons"] = [
+            {
+                "host": state.host,
+                "daemon": state.daemon,
+                "pid_at_start": state.pid,
+                "pid_at_end": ended[state.host, state.daemon].pid,
+                "rss_peak_bytes": ended[state.host, state.daemon].rss_peak_bytes,
+                "out_of_memory": ended[state.host, state.daemon].out_of_memory,
+            }
+            for state in self._daemons
+        ]
+        after = clock_bounds(self._hosts)
+        self._log.observations["clocks"] = [
+            {
+                "host": host,
+                "bound_before_ns": bound.bound_ns,
+                "bound_after_ns": after[host].bound_ns,
+                "source": after[host].source,
+            }
+            for host, bound in before.items()
+        ]
+        if self._log.abort is None and self._counting is not None:
+            self._log.observations |= self._counting.result()
+
+    def _look_before(self) -> None:
+        self._telemetry.start()
+        self._log.sampled = True
+        self._daemons = self._deployment.daemons()
+        self._log.observations["boot_ids"] = {"before": facts.boot_ids(self._hosts)}
+        effective = self._deployment.effective_settings()
+        self._log.observations["leaders"] = or_none(self._deployment.leaders)
+        self._log.settings = {
+            "intended": self._intended,
+            "effective": effective,
+            "drift": [dataclasses.asdict(each) for each in drift(self._intended, effective)],
+            "client": dict(self._deployment.endpoints().client_settings),
+        }
+
+    def _before_start(self) -> None:
+        self.looked()
+        self._clocks_once()
+
+    def _clocks_once(self) -> Mapping[str, ClockBound]:
+        """As they were before the first of the load's runs."""
+        if self._clocks is None:
+            self._clocks = clock_bounds(self._hosts)
+        return self._clocks
+
+    def _count_ahead(self) -> None:
+        if self._counting is None:
+            self._counting = self._pool.submit(_count, self._deployment)
+
+
+def _count(deployment: Deployment) -> dict[str, Any]:
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        stored = pool.submit(or_none, deployment.messages_stored)
+        under_replicated = or_none(lambda: list(deployment.under_replicated()))
+    return {"messages_stored": stored.result(), "under_replicated": under_replicated}
+
+
+def or_none(read: Callable[[], Any]) -> Any:
+    """A counter that a broken system can't give any more is null, which no check takes for a pass."""
+    try:
+        return read()
+    except (DeploymentError, HostError, HostsFailed):
+        return None

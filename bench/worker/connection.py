@@ -1,0 +1,67 @@
+"""A worker's connection to the system, kept from one job to the next that asks for the same."""
+
+from __future__ import annotations
+
+from bench.worker.job import Job
+from bench.worker.probe import probe
+from systems.client import Acknowledgements, ClientModule, ClientSpec, Consumer, Producer, connects_alike
+
+
+class Answers:
+    """Acknowledgements for whichever book is open. Its attributes are the book's own methods: a message costs no call more."""
+
+    def __init__(self, book: Acknowledgements) -> None:
+        self.open(book)
+
+    def open(self, book: Acknowledgements) -> None:
+        """From now on, answers are this book's."""
+        self.acknowledged = book.acknowledged
+        self.failed = book.failed
+
+
+class Connection:
+    """The client of the last job. Kept only where no answer is still to come: it would count as one to the next job's message."""
+
+    def __init__(self) -> None:
+        self._asked: tuple[ClientSpec, str | None, str] | None = None
+        self._producer: tuple[Producer, Answers, float | None] | None = None
+        self._consumer: Consumer | None = None
+
+    def producer(self, job: Job, module: ClientModule, book: Acknowledgements) -> tuple[Producer, float | None]:
+        """The client, and how many milliseconds the probe took, if there was one. Raises ClientError."""
+        if self._fits(job) and self._producer is not None:
+            client, answers, probed_ms = self._producer
+            answers.open(book)
+            return client, probed_ms
+        self.close()
+        probed_ms = probe(job, module) if job.probe_topic else None
+        answers = Answers(book)
+        client = module.connect_producer(job.client, answers)
+        self._asked, self._producer = _asked_by(job), (client, answers, probed_ms)
+        return client, probed_ms
+
+    def consumer(self, job: Job, module: ClientModule) -> Consumer:
+        """The client; one to be held back is always a new one. Raises ClientError."""
+        if self._fits(job) and self._consumer is not None and not job.held_back:
+            return self._consumer
+        self.close()
+        client = module.connect_consumer(job.client, job.subscription or "", job.worker)
+        self._asked, self._consumer = _asked_by(job), client
+        return client
+
+    def close(self) -> None:
+        """Ends it. Idempotent, bounded in time, never raises."""
+        for client in (self._producer[0] if self._producer is not None else None, self._consumer):
+            if client is not None:
+                client.close()
+        self._asked = self._producer = self._consumer = None
+
+    def _fits(self, job: Job) -> bool:
+        if self._asked is None:
+            return False
+        client, *place = self._asked
+        return connects_alike(client, job.client) and place == [job.subscription, job.worker]
+
+
+def _asked_by(job: Job) -> tuple[ClientSpec, str | None, str]:
+    return job.client, job.subscription, job.worker

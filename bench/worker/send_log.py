@@ -1,0 +1,160 @@
+"""The book of one producer: what became of every message of the schedule, in blocks that become files. It sends nothing.
+
+Three threads meet here: the sender (hands over, sent), the client's own (acknowledged, failed), the writer (sweep). A block
+is written as soon as each of its messages is settled, so that memory is bounded by what is in flight, not by the run.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.worker.records import NEVER_NS, WrittenFile, produced_table, write_records
+from bench.worker.schedule import CHUNK_MESSAGES, Phase
+
+_NO_PARTITION = -1
+
+
+class Block:
+    """A chunk of the schedule. Times are monotonic nanoseconds, NEVER_NS until they come."""
+
+    def __init__(self, first_sequence: int, intended_ns: NDArray[np.int64]) -> None:
+        rows = len(intended_ns)
+        self.first_sequence = first_sequence
+        self.intended_ns = intended_ns
+        self.sent = array("q", bytes(8 * rows))
+        self.acked = array("q", bytes(8 * rows))
+        self.held = array("q", bytes(8 * rows))  # until when the system kept a message from being sent
+        self.partition = array("i", bytes(4 * rows))
+        self.errors: dict[int, str] = {}
+        self.settled = 0
+        self.passed = False  # the sender has moved on to the next block
+
+    def cut(self, rows: int) -> None:
+        """The run ends inside the block: what comes after so many messages is nobody's turn any more."""
+        self.intended_ns = self.intended_ns[:rows]
+        self.passed = True
+
+
+class ProducedBook:
+    """Implements Acknowledgements. After `close`, what still comes in is ignored: rows and counts no longer change."""
+
+    def __init__(
+        self, producer: int, anchor_ns: int, directory: Path, on_file: Callable[[WrittenFile], None],
+        *, first_partition: int = 0, on_settled: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.acked = 0
+        self.failures = 0
+        self.handed_over = 0
+        self.repeated = 0  # acknowledgements of what was settled already
+        self.first_ack_ns: int | None = None
+        self._producer = producer
+        self._anchor_ns = anchor_ns
+        self._directory = directory
+        self._on_file = on_file
+        self._first_partition = first_partition
+        self._on_settled = on_settled
+        self._phases: Callable[[], Sequence[Phase]] = tuple
+        self._blocks: dict[int, Block] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def begin(self, phases: Callable[[], Sequence[Phase]]) -> None:
+        """The phases are known once the start instant is; asked at every file, since some end when others say so."""
+        self._phases = phases
+
+    @property
+    def in_flight(self) -> int:
+        """Handed over and neither acknowledged nor given up."""
+        return self.handed_over - self.acked - self.failures
+
+    def open(self, first_sequence: int, intended_ns: NDArray[np.int64]) -> Block:
+        """The sender begins a chunk of the schedule (`intended_ns` since the epoch)."""
+        block = Block(first_sequence, intended_ns)
+        self._blocks[first_sequence // CHUNK_MESSAGES] = block
+        return block
+
+    def acknowledged(self, sequence: int, partition: int) -> None:
+        now = time.monotonic_ns()
+        block = self._blocks.get(sequence // CHUNK_MESSAGES)
+        with self._lock:
+            position = sequence % CHUNK_MESSAGES
+            if self._closed or block is None or block.acked[position] or (block.errors and position in block.errors):
+                self.repeated += not self._closed
+                return
+            block.acked[position] = now
+            block.partition[position] = partition
+            block.settled += 1
+            self.acked += 1
+            if self.first_ack_ns is None:
+                self.first_ack_ns = now
+        if self._on_settled is not None:
+            self._on_settled()
+
+    def failed(self, sequence: int, error: str) -> None:
+        block = self._blocks.get(sequence // CHUNK_MESSAGES)
+        with self._lock:
+            position = sequence % CHUNK_MESSAGES
+            if self._closed or block is None or block.acked[position] or position in block.errors:
+                self.repeated += not self._closed
+                return
+            block.errors[position] = error
+            block.settled += 1
+            self.failures += 1
+        if self._on_settled is not None:
+            self._on_settled()
+
+    def sweep(self) -> None:
+        """Writes the blocks of which everything is known. Raises OSError."""
+        for key, block in list(self._blocks.items()):
+            if block.passed and block.settled == len(block.intended_ns):
+                self._write(block, len(block.intended_ns))
+                del self._blocks[key]
+
+    def close(self, rest: Iterator[tuple[int, NDArray[np.int64]]], until_ns: int) -> None:
+        """Writes all that is left, and the messages of `rest` whose turn came by `until_ns` without being sent."""
+        with self._lock:
+            self._closed = True
+        for _, block in sorted(self._blocks.items()):
+            self._write(block, _turns_come(block.intended_ns, until_ns, block))
+        self._blocks.clear()
+        for first_sequence, intended_ns in rest:
+            turns = int(np.searchsorted(intended_ns, until_ns, side="right"))
+            if not turns:
+                return
+            self._write(Block(first_sequence, intended_ns), turns)
+
+    def _write(self, block: Block, rows: int) -> None:
+        if not rows:
+            return
+        table = produced_table(
+            self._producer,
+            block.first_sequence,
+            block.intended_ns[:rows],
+            self._epoch(block.sent)[:rows],
+            self._epoch(block.acked)[:rows],
+            self._epoch(block.held)[:rows],
+            np.frombuffer(block.partition, np.int32)[:rows] + np.int32(self._first_partition),
+            block.errors,
+            self._phases(),
+        )
+        name = f"produced/producer-{self._producer:04d}-{block.first_sequence:014d}.parquet"
+        self._on_file(write_records(table, self._directory, name))
+
+    def _epoch(self, monotonic: array[int]) -> NDArray[np.int64]:
+        times = np.frombuffer(monotonic, np.int64)
+        return np.where(times == NEVER_NS, NEVER_NS, times + self._anchor_ns)
+
+
+def _turns_come(intended_ns: NDArray[np.int64], until_ns: int, block: Block) -> int:
+    """How many messages of a block had their turn: by the clock, and at least those that were touched."""
+    by_clock = int(np.searchsorted(intended_ns, until_ns, side="right"))
+    touched = np.flatnonzero(np.frombuffer(block.sent, np.int64))
+    last_touched = int(touched[-1]) + 1 if len(touched) else 0
+    return max(by_clock, last_touched, max(block.errors, default=-1) + 1)

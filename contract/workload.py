@@ -1,0 +1,170 @@
+"""A workload: what is sent and read, as the campaign file says it and as workers and load tools get it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from contract.constraints import Checked, Pattern, Range
+from contract.message import HEADER_BYTES
+
+Pacing = Literal["open-loop", "search", "closed-loop"]
+Arrivals = Literal["constant", "poisson"]
+Partitioning = Literal["sticky", "round-robin"]
+Keys = Literal["none", "round-robin", "random"]
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+# where a search begins when the file doesn't say what it expects: low enough for most systems, five doublings below its bound
+_SEARCH_BEGINS_AT = 1 / 32
+_MOST_POOL_BYTES = 256 * 2**20
+
+
+def _rate_feeds_producers(producers: int, before: Mapping[str, Any]) -> None:
+    rate, topics = before.get("rate_per_s"), before.get("topics")
+    if rate is not None and producers > rate:
+        raise ValueError(f"rate_per_s = {rate} is less than one message a second for each of {producers} producers")
+    if topics is not None and producers % topics:
+        raise ValueError(f"{producers} producers can't be shared evenly by {topics} topics")
+
+
+def _consumers_divide(subscriptions: int, before: Mapping[str, Any]) -> None:
+    consumers, topics = before.get("consumers"), before.get("topics")
+    if consumers is None or topics is None:
+        return  # one of them is wrong itself and has its own message
+    if consumers % (subscriptions * topics):
+        shared_by = f"{subscriptions} subscriptions" + (f" of each of {topics} topics" if topics > 1 else "")
+        raise ValueError(f"consumers = {consumers} can't be shared evenly by {shared_by}")
+
+
+def _batch_holds_a_message(batch_bytes: int, before: Mapping[str, Any]) -> None:
+    message_bytes = before.get("message_bytes")
+    if message_bytes is not None and batch_bytes < message_bytes:
+        raise ValueError(f"a batch must hold at least one message of message_bytes = {message_bytes}")
+
+
+def _pool_fits(pool: int | None, before: Mapping[str, Any]) -> None:
+    held_bytes = (pool or 0) * before.get("message_bytes", 0)
+    if held_bytes > _MOST_POOL_BYTES:
+        raise ValueError(f"each producer would hold {held_bytes:,} bytes of bodies, more than {_MOST_POOL_BYTES:,}")
+
+
+def _keys_choose(keys: Keys, before: Mapping[str, Any]) -> None:
+    if keys != "none" and before.get("partitioning") == "round-robin":
+        raise ValueError("a key chooses the partition; remove partitioning = 'round-robin'")
+
+
+def _expected_below(expected: int | None, before: Mapping[str, Any]) -> None:
+    if expected is None:
+        return
+    if before.get("pacing") == "open-loop":
+        raise ValueError("an open loop offers rate_per_s; what to expect is for pacing = 'search' and 'closed-loop'")
+    if expected > before.get("rate_per_s", expected):
+        raise ValueError("more than rate_per_s, which is the bound")
+
+
+def _searches(steps: int | None, before: Mapping[str, Any]) -> None:
+    if steps is not None and before.get("pacing", "search") != "search":
+        raise ValueError("only a search has steps: pacing = 'search'")
+
+
+def _backlog_fits(backlog: Backlog | None, before: Mapping[str, Any]) -> None:
+    if backlog is None:
+        return
+    if before.get("pacing") != "open-loop":
+        raise ValueError("a backlog is built at a known rate: it needs pacing = 'open-loop'")
+    topics = before.get("topics")
+    if topics is not None and backlog.consumers % (backlog.subscriptions * topics):
+        raise ValueError(
+            f"backlog.consumers = {backlog.consumers} can't be shared evenly by its subscriptions and topics"
+        )
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What is left unread first, and who reads it then. Its phases: build, drain, tail (`measure_s` long).
+
+    `size_bytes`: of the messages sent before the consumers of the backlog begin, one copy. `consumers` of
+    `subscriptions` of their own, beside the workload's, which read from the start. It counts as drained
+    once `drained_share` of it has been read (0 = at once); `catch_up_s` bounds the drain.
+    """
+
+    size_bytes: Annotated[int, Range(1)]
+    consumers: Annotated[int, Range(1, 1_000)] = 1
+    subscriptions: Annotated[int, Range(1, 100)] = 1
+    catch_up_s: Annotated[float, Range(1, 7 * 86_400)] = 3_600.0
+    drained_share: Annotated[float, Range(0, 1)] = 1.0
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`rate_per_s` is that of all producers together; each producer has its own `in_flight` window of unacknowledged messages.
+
+    `pacing` says what the rate is: an open loop offers it, whatever becomes of it; a search looks for the highest rate up to
+    it that the system sustains, and measures there; a closed loop sends whenever a producer's window has room, at most at it
+    (with a window of one: a strictly ordered stream; with a large one: overdriven). `expected_rate_per_s`: a search begins up to an
+    octave below it (best below what it will find: a step that narrowly fails is tried again), and disk space is planned for it where
+    the rate is only a bound. `search_steps`: after how many a search takes the best so far (not given: 28, or 16 short ones).
+
+    Partitions are each topic's; producers and consumers are shared evenly by the topics, consumers by the subscriptions of
+    each. `batch_delay_ms` is how long a client waits to fill a batch (0 = no waiting); without `batching` every message goes
+    alone. Sticky partitioning keeps to one partition for a batch and then moves on; round-robin moves on with every message;
+    with keys (of a pool of 10,000) the key's hash chooses. `payload_pool` is how many different bodies a producer sends in turn
+    (1 = always the same; not given = as many as fit 4 MiB). The seconds are those of the schedule; `drain_s` bounds how long
+    late sends, acknowledgements and consumers may take after it.
+    """
+
+    # as all of an operator's file; and a default may not suit the fields that are given
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = {
+        "extra": "forbid",
+        "allow_inf_nan": False,
+        "validate_default": True,
+    }
+
+    name: Annotated[str, Pattern(r"^[a-z0-9][a-z0-9-]{0,63}$")]
+    rate_per_s: Annotated[int, Range(1, 100_000_000)]
+    message_bytes: Annotated[int, Range(HEADER_BYTES, 1_000_000)]
+    measure_s: Annotated[float, Range(1, 7 * 86_400)]
+    pacing: Pacing = "open-loop"
+    expected_rate_per_s: Annotated[int | None, Range(1), Checked(_expected_below)] = None
+    search_steps: Annotated[int | None, Range(1, 100), Checked(_searches)] = None
+    topics: Annotated[int, Range(1, 1_000)] = 1
+    partitions: Annotated[int, Range(1, 10_000)] = 6
+    producers: Annotated[int, Range(1, 1_000), Checked(_rate_feeds_producers)] = 1
+    consumers: Annotated[int, Range(0, 1_000)] = 1
+    subscriptions: Annotated[int, Range(1, 100), Checked(_consumers_divide)] = 1
+    backlog: Annotated[Backlog | None, Checked(_backlog_fits)] = None
+    arrivals: Arrivals = "constant"
+    partitioning: Partitioning = "sticky"
+    keys: Annotated[Keys, Checked(_keys_choose)] = "none"
+    batching: bool = True
+    batch_delay_ms: Annotated[int, Range(0, 1_000)] = 1
+    batch_bytes: Annotated[int, Range(1, 16_777_216), Checked(_batch_holds_a_message)] = 131_072
+    in_flight: Annotated[int, Range(1, 1_000_000)] = 5_000
+    compression: Compression = "none"
+    compressible_share: Annotated[float, Range(0, 1)] = 0.5
+    payload_pool: Annotated[int | None, Range(1, 100_000), Checked(_pool_fits)] = None
+    warmup_s: Annotated[float, Range(0, 86_400)] = 10.0
+    drain_s: Annotated[float, Range(1, 86_400)] = 30.0
+
+    @property
+    def planned_rate_per_s(self) -> int:
+        """What is likely to be sent in a second: offered, or expected where the rate is only a bound."""
+        if self.pacing == "open-loop":
+            return self.rate_per_s
+        return self.expected_rate_per_s or max(self.producers, round(self.rate_per_s * _SEARCH_BEGINS_AT))
+
+    @property
+    def workers(self) -> int:
+        """How many producers and consumers there are, each a process."""
+        return self.producers + self.consumers + (self.backlog.consumers if self.backlog else 0)
+
+    @property
+    def build_s(self) -> float:
+        """How long the producers need to leave the backlog behind; 0 without one."""
+        return self.backlog.size_bytes / (self.rate_per_s * self.message_bytes) if self.backlog else 0.0
+
+
+def workload_of(document: Mapping[str, Any]) -> Workload:
+    """Reads what `dataclasses.asdict` made of one, unchecked. Raises TypeError when it is not one of this version."""
+    backlog = document.get("backlog")
+    return Workload(**{**document, "backlog": Backlog(**backlog) if backlog else None})

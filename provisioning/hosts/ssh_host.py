@@ -1,0 +1,171 @@
+"""A `Host` over SSH connections: commands, processes, files, reconnecting. It never sends a command a second time.
+
+Knows connections only as `Link`; ssh.py makes them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Protocol
+
+from provisioning.errors import CommandFailed, CommandTimedOut, Completed, HostUnreachable
+from provisioning.hosts.host import COMMAND_TIMEOUT_S
+from provisioning.hosts.inventory import HostRecord
+from provisioning.hosts.ssh_files import RemoteFiles
+from provisioning.hosts.ssh_process import STDERR_TAIL_BYTES, SshProcess
+from provisioning.hosts.ssh_session import (
+    Channel,
+    CutOff,
+    DeadlinePassed,
+    LinkLost,
+    Session,
+    SessionRefused,
+    in_own_group,
+)
+
+OPEN_TIMEOUT_S = 5.0
+START_TIMEOUT_S = 30.0
+END_GROUP_TIMEOUT_S = 10.0
+
+
+class Link(Protocol):
+    """One authenticated connection to one host, shared by threads."""
+
+    @property
+    def alive(self) -> bool: ...
+
+    def open_channel(self, timeout_s: float) -> Channel:
+        """A new channel. Raises SessionRefused when the server allows no more on this connection, or LinkLost."""
+
+    def execute(self, channel: Channel, command: str, timeout_s: float) -> None:
+        """Sends the command. Raises LinkLost when its arrival was not confirmed."""
+
+    def close(self) -> None: ...
+
+
+class SshHost:
+    """A Host over SSH. Safe to use from several threads; their commands share connections as far as the server allows."""
+
+    def __init__(self, record: HostRecord, open_link: Callable[[float], Link]) -> None:
+        self._record = record
+        self._open_link = open_link
+        self._files = RemoteFiles(record.name, self._execute)
+        self._links: list[Link] = []
+        self._retired: list[Link] = []
+        self._opening = threading.Lock()
+
+    @property
+    def record(self) -> HostRecord:
+        return self._record
+
+    @property
+    def name(self) -> str:
+        return self._record.name
+
+    def run(
+        self, command: str, *, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True, stdin: bytes | None = None
+    ) -> Completed:
+        stdout = bytearray()
+        completed = self._execute(command, timeout_s, [stdin] if stdin else None, stdout.extend)
+        completed = Completed(command, stdout.decode(errors="replace"), completed.stderr, completed.exit_status)
+        if check and completed.exit_status != 0:
+            raise CommandFailed(self.name, completed)
+        return completed
+
+    def spawn(self, command: str) -> SshProcess:
+        session = self._send(command, START_TIMEOUT_S, reads_input=True, stderr_limit_bytes=STDERR_TAIL_BYTES)
+        try:
+            session.await_start(time.monotonic() + START_TIMEOUT_S)
+        except (DeadlinePassed, CutOff):
+            session.end()
+            raise HostUnreachable(self.name, f"did not start: {command[:400]}\n{session.stderr()}".rstrip()) from None
+        return SshProcess(self.name, command, session, self._end_group)
+
+    def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
+        self._files.put(content, path, mode)
+
+    def push(self, source: Path, path: str, *, mode: int = 0o644) -> None:
+        self._files.push(source, path, mode)
+
+    def get(self, path: str) -> bytes:
+        return self._files.get(path)
+
+    def fetch(self, path: str, target: Path) -> None:
+        self._files.fetch(path, target)
+
+    def close(self) -> None:
+        with self._opening:
+            links, self._links, self._retired = [*self._links, *self._retired], [], []
+        for link in links:
+            link.close()
+
+    def _execute(
+        self, command: str, timeout_s: float, stdin: Iterable[bytes] | None, sink: Callable[[bytes], object]
+    ) -> Completed:
+        deadline = time.monotonic() + timeout_s
+        session = self._send(command, timeout_s, reads_input=stdin is not None)
+        try:
+            status = session.drain(stdin, sink, deadline)
+        except DeadlinePassed:
+            if session.process_group is not None:
+                self._end_group(session.process_group)
+            raise CommandTimedOut(self.name, command, timeout_s) from None
+        except CutOff:
+            raise self._cut(f"the connection was cut while running: {command[:400]}") from None
+        finally:
+            session.end()
+        return Completed(command, "", session.stderr(), status)
+
+    def _end_group(self, process_group: int) -> None:
+        """Asks the group to end, gives it two seconds, then kills it. Raises HostUnreachable."""
+        script = f"""kill -TERM -- -{process_group} 2>/dev/null
+for _ in $(seq 20); do kill -0 -- -{process_group} 2>/dev/null || exit 0; sleep 0.1; done
+kill -KILL -- -{process_group} 2>/dev/null"""
+        session = self._send(script, END_GROUP_TIMEOUT_S, reads_input=False)
+        try:
+            session.drain(None, lambda _: None, time.monotonic() + END_GROUP_TIMEOUT_S)
+        except (DeadlinePassed, CutOff):
+            raise self._cut(f"stopped answering; process group {process_group} may still run there") from None
+        finally:
+            session.end()
+
+    def _send(
+        self, command: str, timeout_s: float, *, reads_input: bool, stderr_limit_bytes: int | None = None
+    ) -> Session:
+        link, channel = self._channel(timeout_s)
+        try:
+            link.execute(channel, in_own_group(command, reads_input=reads_input), timeout_s)
+        except LinkLost as lost:
+            raise self._cut(f"no answer to a command ({lost}); unknown whether it ran: {command[:400]}") from None
+        return Session(channel, stderr_limit_bytes=stderr_limit_bytes)
+
+    def _channel(self, timeout_s: float) -> tuple[Link, Channel]:
+        """A new channel: on a live connection, else on a new one (cut off, or the server's MaxSessions is used up).
+
+        A connection that doesn't answer in time is retired, not closed: commands on it may be fine on a busy host, and
+        when it hangs indeed, its heartbeat closes it.
+        """
+        with self._opening:
+            self._retired = [link for link in self._retired if link.alive]
+            self._links = [link for link in self._links if link.alive]
+            for link in list(self._links):
+                try:
+                    return link, link.open_channel(min(OPEN_TIMEOUT_S, timeout_s))
+                except SessionRefused:
+                    continue
+                except LinkLost:
+                    self._links.remove(link)
+                    self._retired.append(link)
+            link = self._open_link(max(OPEN_TIMEOUT_S, timeout_s))
+            self._links.append(link)
+            try:
+                return link, link.open_channel(max(OPEN_TIMEOUT_S, timeout_s))
+            except (SessionRefused, LinkLost) as error:
+                raise self._cut(f"opens no session: {error}") from None
+
+    def _cut(self, message: str) -> HostUnreachable:
+        next_step = "Check that the host is up; look at its load, its memory and its network."
+        return HostUnreachable(self.name, message, next_step=next_step)

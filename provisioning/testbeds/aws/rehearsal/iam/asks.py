@@ -1,0 +1,170 @@
+"""What a call asks IAM before it is carried out: actions on resources, with what is known of both. It answers nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from provisioning.testbeds.aws.rehearsal.iam.arns import cluster_arn, ec2_arn, iam_arn, quota_arn, s3_arn, schedule_arn
+from provisioning.testbeds.aws.rehearsal.iam.calls import Call
+from provisioning.testbeds.aws.rehearsal.iam.policy import Ask
+from provisioning.testbeds.aws.rehearsal.iam.reference import reference
+
+# how AWS begins the ids of a type; an association has none of its own in the reference: its table and its subnet are asked about
+ID_TYPES: Mapping[str, tuple[str, ...]] = {
+    "ami": ("image",),
+    "eni": ("network-interface",),
+    "i": ("instance",),
+    "igw": ("internet-gateway",),
+    "key": ("key-pair",),
+    "pg": ("placement-group",),
+    "rtb": ("route-table",),
+    "rtbassoc": ("route-table", "subnet"),
+    "sg": ("security-group",),
+    "sgr": ("security-group-rule",),
+    "subnet": ("subnet",),
+    "vol": ("volume",),
+    "vpc": ("vpc",),
+    "vpce": ("vpc-endpoint",),
+}
+
+
+class Known(Protocol):
+    """What IAM knows of what exists."""
+
+    def tags(self, kind: str, name: str) -> Mapping[str, str]:
+        """The tags of a thing of EC2 or EMR, by its type in the reference and its id or name."""
+
+    def role_of(self, profile: str) -> str:
+        """The name of the role in an instance profile."""
+
+
+def asks_of(call: Call, known: Known) -> Sequence[Ask]:
+    """Every question that IAM answers before the call is carried out: all must be allowed. None: everybody may.
+
+    A call that the reference lacks asks about no resource.
+    """
+    if call.service in FREE:
+        return ()
+    if call.action not in reference().actions:
+        return (Ask(call.action),)
+    return tuple(dict.fromkeys(INTERPRETERS.get(call.service, _of_no_resource)(call, known)))
+
+
+def made_by(call: Call) -> Iterator[tuple[str, dict[str, str]]]:
+    """The types of which a call of EC2 makes something that it tags, with the tags."""
+    for key, kind in call.parameters.items():
+        if match := re.fullmatch(r"(TagSpecification\.\d+\.)ResourceType", key):
+            yield kind, call.tags(re.escape(match[1]) + r"Tag\.\d+\.")
+
+
+def _ec2(call: Call, known: Known) -> Iterator[Ask]:
+    """What exists is asked about with its tags, what is made with those of the request; and so is the tagging of it."""
+    action = reference().action(call.action)
+    if not action.types:
+        yield Ask(call.action)
+        return
+    made = dict(made_by(call))
+    named = [(kind, name) for kind, name in _named(call) if kind in action.types and kind not in made]
+    given = _context("aws:RequestTag", call.tags(r"Tag\.\d+\."))
+    for kind, name in named:
+        yield Ask(call.action, ec2_arn(kind, name), _context("aws:ResourceTag", known.tags(kind, name)) | given)
+    for kind, tags in made.items():
+        context = _context("aws:RequestTag", tags)
+        yield Ask(call.action, ec2_arn(kind, "*"), context)
+        yield Ask("ec2:CreateTags", ec2_arn(kind, "*"), {"ec2:CreateAction": call.operation} | context)
+    for kind in action.required - made.keys() - {kind for kind, _ in named}:
+        yield Ask(call.action, ec2_arn(kind, "*"))  # made, and not tagged: a network interface of RunInstances
+    if profile := call.parameters.get("IamInstanceProfile.Name"):
+        yield _pass_role(iam_arn("role", known.role_of(profile)), "ec2")
+
+
+def _named(call: Call) -> Iterator[tuple[str, str]]:
+    for key, value in call.parameters.items():
+        if match := re.fullmatch(r"([a-z]+)-[0-9a-f]{8,17}", value):
+            yield from ((kind, value) for kind in ID_TYPES.get(match[1], ()))
+        if key == "KeyName":
+            yield "key-pair", value
+        if key == "Placement.GroupName" or (key == "GroupName" and "PlacementGroup" in call.operation):
+            yield "placement-group", value
+
+
+def _iam(call: Call, _: Known) -> Iterator[Ask]:
+    context = _context("aws:RequestTag", call.tags(r"Tags\.member\.\d+\."))
+    if "PolicyArn" in call.parameters:
+        context["iam:PolicyARN"] = call.parameters["PolicyArn"]
+    parameters = {"role": "RoleName", "instance-profile": "InstanceProfileName", "user": "UserName"}
+    types = reference().action(call.action).types
+    for kind in types:
+        if kind == "policy":
+            yield Ask(call.action, call.parameters["PolicyArn"], context)
+        else:
+            yield Ask(call.action, iam_arn(kind, call.parameters.get(parameters[kind], "operator")), context)
+    if not types:
+        yield Ask(call.action, context=context)
+    if call.operation == "AddRoleToInstanceProfile":
+        yield _pass_role(iam_arn("role", call.parameters["RoleName"]), "ec2")
+
+
+def _s3(call: Call, _: Known) -> Iterator[Ask]:
+    if "Bucket" not in call.parameters:
+        yield Ask(call.action)
+        return
+    of_object = "object" in reference().action(call.action).types
+    yield Ask(call.action, s3_arn(call.parameters["Bucket"], call.parameters.get("Key", "") if of_object else ""))
+
+
+def _scheduler(call: Call, _: Known) -> Iterator[Ask]:
+    given, context = call.parameters, _context("aws:RequestTag", call.tags(r"Tags\.\d+\."))
+    if "ResourceArn" in given:
+        yield Ask(call.action, given["ResourceArn"], context)
+    elif not reference().action(call.action).types:
+        yield Ask(call.action)
+    elif call.operation.endswith("ScheduleGroup"):
+        yield Ask(call.action, schedule_arn(given["Name"]), context)
+    else:
+        yield Ask(call.action, schedule_arn(given["GroupName"], given["Name"]), context)
+    if "Target.RoleArn" in given:
+        yield _pass_role(given["Target.RoleArn"], "scheduler")
+
+
+def _emr(call: Call, known: Known) -> Iterator[Ask]:
+    if not reference().action(call.action).types:
+        tags = _context("aws:RequestTag", call.tags(r"Tags\.\d+\."))
+        yield Ask(call.action, context=tags)
+        if call.operation == "RunJobFlow":
+            # a cluster that is being made has no tags of its own yet
+            yield Ask("elasticmapreduce:AddTags", cluster_arn("*"), tags)
+            yield _pass_role(iam_arn("role", call.parameters["ServiceRole"].rpartition("/")[2]), "elasticmapreduce")
+            yield _pass_role(iam_arn("role", known.role_of(call.parameters["JobFlowRole"])), "ec2")
+    for value in call.parameters.values():
+        if re.fullmatch(r"j-[0-9A-Z]+", value):
+            yield Ask(call.action, cluster_arn(value), _context("aws:ResourceTag", known.tags("cluster", value)))
+
+
+def _quota(call: Call, _: Known) -> Iterator[Ask]:
+    yield Ask(call.action, quota_arn(call.parameters["ServiceCode"], call.parameters["QuotaCode"]))
+
+
+def _of_no_resource(call: Call, _: Known) -> Iterator[Ask]:
+    yield Ask(call.action)
+
+
+FREE = ("sts",)  # everybody may ask who he is
+INTERPRETERS: Mapping[str, Callable[[Call, Known], Iterator[Ask]]] = {
+    "ec2": _ec2,
+    "elasticmapreduce": _emr,
+    "iam": _iam,
+    "s3": _s3,
+    "scheduler": _scheduler,
+    "servicequotas": _quota,
+}
+
+
+def _pass_role(role: str, service: str) -> Ask:
+    return Ask("iam:PassRole", role, {"iam:PassedToService": f"{service}.amazonaws.com"})
+
+
+def _context(prefix: str, tags: Mapping[str, str]) -> dict[str, str]:
+    return {f"{prefix}/{key}": value for key, value in tags.items()}

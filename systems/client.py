@@ -1,0 +1,145 @@
+"""What the load generator asks of a client, in words that no system owns. One module per system implements it.
+
+A worker is told the dotted module of its client; the module offers `connect_producer` and `connect_consumer`. This file
+connects to nothing. Times are taken by the load generator, at the same places for every system: `sent` when `send` has
+returned, `acked` when the client calls back, `received` when `receive` has returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from contract.workload import Workload, workload_of
+
+
+class ClientError(Exception):
+    """The client could not do what was asked; `name` is the client's own name for it."""
+
+    def __init__(self, name: str, message: str = "") -> None:
+        super().__init__(f"{name}: {message}" if message else name)
+        self.name = name
+
+
+class Backpressure(ClientError):
+    """The client's own buffer is full: the same message is to be handed over again a little later."""
+
+
+@dataclass(frozen=True)
+class ClientSpec:
+    """How to connect, and for which workload. `settings` are the deployment's: {"acks": "all"}; a client refuses unknown ones.
+
+    `delivery_timeout_s` is after how long a client must give up a message and report it failed. `members`: consumers of a
+    subscription that share the topic; those beyond its partitions stand by. `seed` is for the order of random keys.
+    """
+
+    module: str
+    service_url: str
+    topic: str
+    settings: Mapping[str, str]
+    workload: Workload
+    delivery_timeout_s: float
+    connect_timeout_s: float
+    members: int = 1
+    seed: int = 0
+
+
+def client_spec_of(document: Mapping[str, Any]) -> ClientSpec:
+    """Reads what `dataclasses.asdict` made of one. Raises TypeError or KeyError when it is not one of this version."""
+    return ClientSpec(**{**document, "workload": workload_of(document["workload"])})
+
+
+# of a workload, what a client library is told: where nothing else differs, a connection serves another load as well
+TOLD = (
+    *("message_bytes", "partitions", "partitioning", "keys"),
+    *("batching", "batch_delay_ms", "batch_bytes", "in_flight", "compression"),
+)
+
+
+def connects_alike(one: ClientSpec, other: ClientSpec) -> bool:
+    """Whether a connection of one serves the other."""
+    told = (tuple(getattr(each.workload, name) for name in TOLD) for each in (one, other))
+    return replace(one, workload=other.workload) == other and len(set(told)) == 1
+
+
+class Acknowledgements(Protocol):
+    """Whom a producer tells what became of each message, exactly once, from any thread. Never raises, never blocks."""
+
+    def acknowledged(self, sequence: int, partition: int) -> None:
+        """The broker has acknowledged the message."""
+
+    def failed(self, sequence: int, error: str) -> None:
+        """The message was given up; `error` is the client's name for the reason."""
+
+
+class Producer(Protocol):
+    """A connected producer. Acknowledgements arrive by themselves, as soon as the client has them: nobody has to poll."""
+
+    def configuration(self) -> Mapping[str, str]:
+        """What the library runs with, as it says itself; where it can't say, what it was given."""
+
+    def send(self, sequence: int, payload: bytes) -> None:
+        """Hands a message over without waiting for anything. Raises Backpressure, or ClientError when it was refused."""
+
+    def close(self) -> None:
+        """Gives up what is not acknowledged and disconnects. Idempotent, bounded in time, never raises."""
+
+
+class Consumer(Protocol):
+    """A consumer that has been given its partitions (or its place in the subscription) already."""
+
+    def configuration(self) -> Mapping[str, str]:
+        """As a producer's."""
+
+    def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes]]:
+        """(partition, payload) of what there is, as soon as there is something; empty after `timeout_s` without."""
+
+    def hold(self) -> None:
+        """Until `release`, `receive` returns nothing, and the consumer keeps its place. Called before the first message."""
+
+    def release(self) -> None:
+        """Ends `hold`; what has gathered meanwhile comes."""
+
+    def errors(self) -> Mapping[str, int]:
+        """The client's errors so far, by name."""
+
+    def close(self) -> None:
+        """Disconnects. Idempotent, bounded in time, never raises."""
+
+
+class ClientModule(Protocol):
+    """What a client's module offers. Both raise ClientError when no connection comes about in `connect_timeout_s`.
+
+    `SETTINGS`: what a system profile or a campaign may set of the client, with its defaults. A value is of its default's kind:
+    a number, or true and false.
+    """
+
+    SETTINGS: Mapping[str, str]
+
+    def connect_producer(self, spec: ClientSpec, acknowledgements: Acknowledgements) -> Producer:
+        """A producer that has found the topic."""
+
+    def connect_consumer(self, spec: ClientSpec, subscription: str, name: str) -> Consumer:
+        """A consumer of the whole topic from its beginning, sharing it by partition with others of its subscription."""
+
+    def configuration(self, spec: ClientSpec) -> Mapping[str, Mapping[str, str]]:
+        """All that the two above give the client library, for the record: "producer" | "consumer" -> the library's key -> value.
+
+        Connects to nothing; what is a connection's own (its name, its subscription) is left out. Raises ClientError.
+        """
+
+
+def printable(options: Mapping[str, object]) -> dict[str, str]:
+    """A library's options as they are recorded: by name, true and false in small letters."""
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+
+
+def take_settings(spec: ClientSpec, known: Mapping[str, str]) -> dict[str, str]:
+    """The deployment's client settings over their defaults. Raises ClientError naming a setting that the client has not."""
+    unknown = sorted(set(spec.settings) - set(known))
+    if unknown:
+        raise ClientError(
+            "unknown setting", f"{', '.join(unknown)}; this client knows {', '.join(sorted(known)) or 'none'}"
+        )
+    return {**known, **spec.settings}

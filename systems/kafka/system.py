@@ -1,0 +1,40 @@
+"""Kafka as the kit sees it."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from systems.jvm.requirement import JAVA
+from systems.kafka.deployment import KafkaDeployment
+from systems.kafka.durability import CANNOT, DIFFERENCES, durability_table
+from systems.kafka.layout import CLIENT_PORT, CONTROLLER_PORT
+from systems.kafka.load_tool import ProducerPerformance
+from systems.kafka.own_values import OWN_VALUES
+from systems.memory import memory_classes
+from systems.software.maven import MAVEN, maven_jars
+from systems.software.release_jars import read_tarball
+from systems.system import BENCH_LOAD, ProducerRate, System
+
+_HERE = Path(__file__).parent
+
+KAFKA = System(
+    deployment=KafkaDeployment,
+    client_module="systems.kafka.client",
+    durability=durability_table,
+    cannot=CANNOT,
+    variants=(),
+    differences=DIFFERENCES,
+    own_values=OWN_VALUES,
+    profiles=_HERE / "profiles",
+    memory=memory_classes(_HERE / "memory.toml"),
+    software=(maven_jars("kafka", _HERE / "software" / "4.3.1"),),
+    archive=partial(read_tarball, "kafka"),
+    requirements=(JAVA,),
+    operator_requirements=(MAVEN,),
+    ports=(CLIENT_PORT, CONTROLLER_PORT),
+    write_amplification=1,
+    start_s=10,
+    producer_rate=ProducerRate(93_300, BENCH_LOAD),
+    native_tool=ProducerPerformance(),
+)

@@ -1,0 +1,1 @@
+"""Pulsar, with BookKeeper and ZooKeeper."""

@@ -1,0 +1,145 @@
+"""Pulsar's HTTP administration, made on a broker host. It manages the trial's topic and asks questions; it starts nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from provisioning.errors import DeploymentError
+from provisioning.hosts.host import Host
+from provisioning.hosts.remote_http import HttpRequest, HttpResponse, http
+from systems.deployment import PARTITION_LIMIT_S, TOPIC_LIMIT_S, Topic
+from systems.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, NAMESPACE, WEB_PORT, Layout
+
+RETRY_S = 0.2
+PARALLEL = 16  # a partition waits for the disks of others much longer than it computes
+_LEDGERS = "internalStats?metadata=true"
+POLICY_KEYS: Mapping[str, Callable[[str], int | float]] = {
+    "bookkeeperEnsemble": int,
+    "bookkeeperWriteQuorum": int,
+    "bookkeeperAckQuorum": int,
+    "managedLedgerMaxMarkDeleteRate": float,
+}
+
+
+class Admin:
+    """The brokers' and bookies' HTTP interfaces, asked from the first broker's host."""
+
+    def __init__(self, everything: Layout, *, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        self._layout = everything
+        self._monotonic_s = monotonic_s
+
+    def set_persistence(self, policy: Mapping[str, str]) -> None:
+        """The namespace's ensemble, quorums and rate of durable cursor writes. Raises DeploymentError."""
+        body = {key: number(policy[key]) for key, number in POLICY_KEYS.items()}
+        self._exchange("POST", f"/namespaces/{NAMESPACE}/persistence", json.dumps(body), accepted=(204,))
+
+    def namespace(self) -> dict[str, str]:
+        """The namespace's policies that matter here, as the broker has them."""
+        policies = json.loads(self._exchange("GET", f"/namespaces/{NAMESPACE}"))
+        persistence = policies.get("persistence") or {}
+        found = {key: str(persistence[key]) for key in POLICY_KEYS if key in persistence}
+        return found | {"numBundles": str(policies["bundles"]["numBundles"])}
+
+    def create_topics(self, topics: Sequence[Topic]) -> dict[str, list[str]]:
+        """Makes topics and has brokers load every partition and open its ledger; returns what `internal_stats` then says of each.
+
+        Raises DeploymentError.
+        """
+        for topic in topics:
+            path = f"/persistent/{NAMESPACE}/{topic.name}/partitions"
+            self._exchange("PUT", path, str(topic.partitions), accepted=(204, 409))
+        partitions = [(topic.name, at) for topic in topics for at in range(topic.partitions)]
+        limit_s = TOPIC_LIMIT_S + PARTITION_LIMIT_S * len(partitions)
+        deadline_s = self._monotonic_s() + limit_s
+        opened: dict[tuple[str, int], str] = {}
+        while True:
+            # The PUT only wrote metadata: asking a partition for its statistics is what loads it.
+            left = [each for each in partitions if each not in opened]
+            answers = dict(zip(left, self._ask_partitions(left, _LEDGERS), strict=True))
+            opened |= {each: answer.body for each, answer in answers.items() if _is_open(answer)}
+            behind = [each for each in left if each not in opened]
+            if not behind:
+                return {topic.name: [opened[topic.name, at] for at in range(topic.partitions)] for topic in topics}
+            if self._monotonic_s() > deadline_s:
+                (name, at), seen = behind[0], answers[behind[0]]
+                raise DeploymentError(
+                    f"pulsar: {len(behind)} of {len(partitions)} partitions are not loaded after {limit_s:g} s; "
+                    f"partition {at} of {name} answers {seen.status} {seen.body[:300]}"
+                )
+            time.sleep(RETRY_S)
+
+    def partition_count(self, topic: Topic) -> int:
+        """How many partitions the topic has."""
+        return int(json.loads(self._exchange("GET", f"/persistent/{NAMESPACE}/{topic.name}/partitions"))["partitions"])
+
+    def messages_in(self, topic: Topic) -> int:
+        """Messages accepted in all partitions, each as its broker counts them. Raises DeploymentError if one isn't counted."""
+        path = f"/persistent/{NAMESPACE}/{topic.name}/partitioned-stats?perPartition=true&subscriptionBacklogSize=false"
+        counted = json.loads(self._exchange("GET", path))["partitions"]
+        if len(counted) != topic.partitions:
+            raise DeploymentError(
+                f"pulsar: {len(counted)} of {topic.partitions} partitions of {topic.name} are counted"
+            )
+        return sum(int(each["msgInCounter"]) for each in counted.values())
+
+    def internal_stats(self, topic: Topic) -> list[str]:
+        """Every partition's ledgers with their metadata. Raises DeploymentError if one has none."""
+        answers = self._ask_partitions([(topic.name, at) for at in range(topic.partitions)], _LEDGERS)
+        for at, answer in enumerate(answers):
+            if answer.status != 200:
+                raise DeploymentError(
+                    f"pulsar: partition {at} of {topic.name} answers {answer.status} to {_LEDGERS}: {answer.body[:300]}"
+                )
+        return [answer.body for answer in answers]
+
+    def owners(self, topics: Sequence[Topic]) -> list[str]:
+        """The address of the broker that serves each partition. Raises DeploymentError if one isn't told."""
+        first = self._layout.brokers[0].address
+        base = f"http://{first}:{WEB_PORT}/lookup/v2/topic/persistent/{NAMESPACE}"
+        names = [f"{topic.name}-partition-{at}" for topic in topics for at in range(topic.partitions)]
+        answers = http(self._host, [HttpRequest("GET", f"{base}/{name}") for name in names], parallel=PARALLEL)
+        for name, answer in zip(names, answers, strict=True):
+            if answer.status != 200:
+                raise DeploymentError(f"pulsar: looking up {name} answers {answer.status}: {answer.body[:300]}")
+        return [urlsplit(json.loads(answer.body)["brokerUrl"]).hostname or "" for answer in answers]
+
+    def writable_bookies(self) -> set[str]:
+        """The bookies that take writes, as the first one that answers sees it. Raises DeploymentError if none does."""
+        path = f":{BOOKIE_HTTP_PORT}/api/v1/bookie/list_bookies?type=rw"
+        asked = [HttpRequest("GET", f"http://{bookie.address}{path}") for bookie in self._layout.bookies]
+        answers = [answer for answer in http(self._host, asked, parallel=len(asked)) if answer.status == 200]
+        if not answers:
+            raise DeploymentError("pulsar: no bookie answers which bookies take writes.")
+        return set(json.loads(answers[0].body))
+
+    def lacking_bookies(self) -> list[str]:
+        """Components of the bookies that don't take writes."""
+        writable = self.writable_bookies()
+        return [each.component for each in self._layout.bookies if f"{each.address}:{BOOKIE_PORT}" not in writable]
+
+    @property
+    def _host(self) -> Host:
+        return self._layout.brokers[0].host
+
+    def _request(self, method: str, path: str, body: str | None = None) -> HttpRequest:
+        return HttpRequest(method, f"http://{self._layout.brokers[0].address}:{WEB_PORT}/admin/v2{path}", body)
+
+    def _exchange(self, method: str, path: str, body: str | None = None, *, accepted: Sequence[int] = (200,)) -> str:
+        [answer] = http(self._host, [self._request(method, path, body)])
+        if answer.status not in accepted:
+            raise DeploymentError(
+                f"pulsar: {method} {path} on {self._host.name} answers {answer.status}: {answer.body[:400]}"
+            )
+        return answer.body
+
+    def _ask_partitions(self, partitions: Sequence[tuple[str, int]], what: str) -> list[HttpResponse]:
+        """Of partitions by topic and number."""
+        paths = [f"/persistent/{NAMESPACE}/{name}-partition-{at}/{what}" for name, at in partitions]
+        return http(self._host, [self._request("GET", path) for path in paths], parallel=PARALLEL)
+
+
+def _is_open(answer: HttpResponse) -> bool:
+    return answer.status == 200 and json.loads(answer.body).get("state") == "LedgerOpened"

@@ -1,0 +1,127 @@
+"""The effective settings of Pulsar's running processes. It asks the processes, never the files that they were started with.
+
+A bookie shows every key of its file, known to it or not, and ZooKeeper turns every unknown key into a system property. So a key counts
+as effective only if the classes on their class path have it as a string: a misspelt key is then found as drift. What this can't see is
+a key that the code knows by name and ignores.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from provisioning.errors import DeploymentError
+from provisioning.hosts import daemons
+from provisioning.hosts.host import Host, on_all
+from provisioning.hosts.remote_http import HttpRequest, http
+from systems.jvm.audit import look
+from systems.jvm.processes import read_flags, read_system_properties
+from systems.pulsar.layout import BOOKIE_HTTP_PORT, WEB_PORT, ZOOKEEPER_PORT, Layout, Process
+
+# Where the keys of a bookie's and of ZooKeeper's configuration are read, as jar names.
+JARS = ("bookkeeper-*.jar", "*http-server-*.jar", "prometheus-metrics-provider-*.jar", "zookeeper-*.jar")
+_OPTIONAL = re.compile(r"Optional\[(.*)\]")
+_LIST = re.compile(r"\[(.*)\]")
+_WHOLE = re.compile(r"(-?\d+)\.0")
+_SERVER = re.compile(r"^(server\.\d+)=([^;\s]+?)(?::participant)?(?:;.*)?$", re.M)
+_NO_SETTING = ("server.", "dataDirSize=", "dataLogSize=")
+_ZOOKEEPER_PROPERTY = "zookeeper."
+_VERSION_DIR = "/version-2"
+
+
+def normal(printed: str) -> str:
+    """A value as its file would write it: Optional[6650] -> 6650, [a, b] -> a,b, -1.0 -> -1."""
+    inner = _OPTIONAL.fullmatch(printed)
+    value = inner[1] if inner else printed
+    entries = _LIST.fullmatch(value)
+    if entries:
+        value = ",".join(part.strip() for part in entries[1].split(","))
+    whole = _WHOLE.fullmatch(value)
+    return whole[1] if whole else value
+
+
+def broker_settings(body: str) -> dict[str, str]:
+    """`/admin/v2/brokers/configuration/runtime`: every key that the broker knows, with the value it runs with."""
+    return {key: normal(str(value)) for key, value in json.loads(body).items()}
+
+
+def bookie_settings(body: str, known: frozenset[str]) -> dict[str, str]:
+    """`/api/v1/config/server_config`: the keys of the bookie's file, less those that its classes don't know."""
+    return {key: normal(str(value)) for key, value in json.loads(body).items() if key in known}
+
+
+def zookeeper_settings(conf: str, system_properties: Mapping[str, str], known: frozenset[str]) -> dict[str, str]:
+    """The `conf` command without the sizes that it measures, and the system properties that ZooKeeper's classes know."""
+    settings = dict(
+        line.split("=", 1) for line in conf.splitlines() if "=" in line and not line.startswith(_NO_SETTING)
+    )
+    settings |= dict(_SERVER.findall(conf))
+    for key in ("dataDir", "dataLogDir"):
+        settings[key] = settings.get(key, "").removesuffix(_VERSION_DIR)
+    properties = {
+        key: value for key, value in system_properties.items() if key.startswith(_ZOOKEEPER_PROPERTY) and key in known
+    }
+    return settings | {key.removeprefix(_ZOOKEEPER_PROPERTY): value for key, value in properties.items()}
+
+
+def ledger_settings(internal_stats: str) -> dict[str, str]:
+    """Ensemble and quorums of the ledger that a partition writes to, from its metadata."""
+    metadata = str(json.loads(internal_stats)["ledgers"][-1]["metadata"])
+    return dict(re.findall(r"(ensembleSize|writeQuorumSize|ackQuorumSize)=(\d+)", metadata))
+
+
+def read_processes(
+    everything: Layout, intended: Mapping[str, Mapping[str, str]], libs: str
+) -> dict[str, dict[str, str]]:
+    """Every process: its own settings and its JVM's flags. `intended` only says which keys to look for in the classes."""
+    read = on_all(
+        "reading settings back",
+        everything.hosts,
+        lambda host: _read_host(host, everything.on(host), intended, f"{host.record.root}/{libs}"),
+    )
+    return {component: settings for of_host in read.values() for component, settings in of_host.items()}
+
+
+def _read_host(
+    host: Host, processes: tuple[Process, ...], intended: Mapping[str, Mapping[str, str]], libs: str
+) -> dict[str, dict[str, str]]:
+    running = daemons.running(host)
+    missing = [process.daemon for process in processes if process.daemon not in running]
+    if missing:
+        raise DeploymentError(f"{host.name}: {', '.join(missing)} doesn't run any more.")
+    pids = {process.daemon: running[process.daemon] for process in processes}
+    flags = read_flags(host, pids)
+    effective = {f"jvm/{process.component}": flags[process.daemon] for process in processes}
+    by_daemon = {process.daemon: process for process in processes}
+    keys = {key for process in processes for key in intended.get(process.component, {})}
+    say = [(each.address, ZOOKEEPER_PORT, "conf") for each in processes if each.daemon == "zookeeper"]
+    evidence = look(
+        host,
+        pids,
+        folder=libs,
+        jars=JARS,
+        names=keys | {_ZOOKEEPER_PROPERTY + key for key in keys},
+        say=say,
+    )
+    if "zookeeper" in by_daemon:
+        properties = read_system_properties(host, "zookeeper", pids["zookeeper"])
+        settings = zookeeper_settings(evidence.said[0], properties, evidence.constants)
+        # no command tells the address that it binds: the process' own listening socket does
+        ending = f":{settings.get('clientPort')}"
+        bound = [address for address in evidence.listeners["zookeeper"] if address.endswith(ending)]
+        settings["clientPortAddress"] = ",".join(address.removesuffix(ending) for address in bound)
+        effective[by_daemon["zookeeper"].component] = settings
+    if "broker" in by_daemon:
+        address = by_daemon["broker"].address
+        urls = [
+            f"http://{address}:{WEB_PORT}/admin/v2/brokers/configuration/runtime",
+            f"http://{address}:{BOOKIE_HTTP_PORT}/api/v1/config/server_config",
+        ]
+        broker, bookie = http(host, [HttpRequest("GET", url) for url in urls], parallel=2)
+        for url, answer in zip(urls, (broker, bookie), strict=True):
+            if answer.status != 200:
+                raise DeploymentError(f"{host.name}: {url} answers {answer.status}: {answer.body[:300]}")
+        effective[by_daemon["broker"].component] = broker_settings(broker.body)
+        effective[by_daemon["bookie"].component] = bookie_settings(bookie.body, evidence.constants)
+    return effective

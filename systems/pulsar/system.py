@@ -1,0 +1,43 @@
+"""Pulsar as the kit sees it."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from systems.jvm.requirement import JAVA
+from systems.memory import memory_classes
+from systems.pulsar.deployment import PulsarDeployment
+from systems.pulsar.durability import BYPASS, CANNOT, DIFFERENCES, durability_table
+from systems.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, SERVICE_PORT, WEB_PORT, ZOOKEEPER_PORTS
+from systems.pulsar.load_tool import PulsarPerf
+from systems.pulsar.own_values import OWN_VALUES
+from systems.software.maven import MAVEN, maven_jars
+from systems.software.release_jars import read_tarball
+from systems.system import BENCH_LOAD, ProducerRate, System
+
+_HERE = Path(__file__).parent
+
+PULSAR = System(
+    deployment=PulsarDeployment,
+    client_module="systems.pulsar.client",
+    durability=durability_table,
+    cannot=CANNOT,
+    variants=((BYPASS, ("2", "4")),),
+    differences=DIFFERENCES,
+    own_values=OWN_VALUES,
+    profiles=_HERE / "profiles",
+    memory=memory_classes(_HERE / "memory.toml"),
+    software=(
+        maven_jars("pulsar", _HERE / "software" / "4.2.4"),
+        maven_jars("pulsar-perf", _HERE / "load_tool_software" / "4.0.8"),
+    ),
+    archive=partial(read_tarball, "pulsar"),
+    requirements=(JAVA,),
+    operator_requirements=(MAVEN,),
+    ports=(*ZOOKEEPER_PORTS, BOOKIE_PORT, BOOKIE_HTTP_PORT, SERVICE_PORT, WEB_PORT),
+    write_amplification=2,
+    start_s=26,
+    producer_rate=ProducerRate(31_750, f"{BENCH_LOAD}; half of what two processes sent"),
+    native_tool=PulsarPerf(),
+)

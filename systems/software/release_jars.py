@@ -1,0 +1,82 @@
+"""The jars of an official release tarball, in place of what is pinned. It runs nothing from it and keeps nothing else of it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from provisioning.cache import Notice, locked, sha256_of
+from provisioning.errors import InvalidInput
+from provisioning.software.software import entry_of, key_of
+
+_VERSION = re.compile(r"-(\d+(?:\.\d+)+(?:[-.][A-Za-z0-9]+)*)$")
+
+
+@dataclass(frozen=True)
+class ReleaseJars:
+    """A release as its makers publish it: <product>-<version>/lib or libs/*.jar; see Software. On a host they lie in `libs/`."""
+
+    name: str
+    version: str
+    path: Path
+    digest: str
+    sizes: Mapping[str, int]
+
+    def fetch(self, cache_dir: Path, *, notice: Notice) -> Path:
+        """See Software. Unpacked where it isn't there yet or isn't whole."""
+        del notice
+        return unpack(self, cache_dir)
+
+
+def read_tarball(name: str, path: Path) -> ReleaseJars:
+    """Looks through a tarball. Raises InvalidInput where it isn't a release of `name`."""
+    try:
+        with tarfile.open(path) as tar:
+            jars = {m.name: m.size for m in tar if m.isfile() and _is_jar_of_release(m.name)}
+    except (OSError, tarfile.TarError, EOFError) as error:
+        raise InvalidInput(f"{path}: can't be read as a tarball of {name}: {error}") from None
+    tops = sorted({PurePosixPath(jar).parts[0] for jar in jars})
+    if len(tops) != 1:
+        raise InvalidInput(
+            f"{path}: not an official tarball of {name}: no <product>-<version>/lib/*.jar or libs/*.jar."
+        )
+    version = _VERSION.search(tops[0])
+    if version is None or name not in tops[0]:
+        raise InvalidInput(f"{path}: not an official tarball of {name}: its folder is called {tops[0]!r}.")
+    return ReleaseJars(
+        name, version[1], path, sha256_of(path), {PurePosixPath(jar).name: size for jar, size in jars.items()}
+    )
+
+
+def _is_jar_of_release(member: str) -> bool:
+    parts = PurePosixPath(member).parts
+    return len(parts) == 3 and parts[1] in ("lib", "libs") and parts[2].endswith(".jar")
+
+
+def unpack(tarball: ReleaseJars, cache_dir: Path) -> Path:
+    """The folder of the tarball's jars in the cache, unpacked where it isn't there yet or isn't whole."""
+    entry = entry_of(tarball, cache_dir)
+    libs = entry / "libs"
+    with locked(cache_dir / "software" / f".{key_of(tarball)}.lock"):
+        if libs.is_dir() and {jar.name: jar.stat().st_size for jar in libs.iterdir()} == tarball.sizes:
+            return entry
+        with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=entry.parent) as scratch:
+            aside = Path(scratch) / "entry"
+            _extract_jars(tarball, aside / "libs", Path(scratch) / "tree")
+            shutil.rmtree(entry, ignore_errors=True)
+            aside.rename(entry)
+    return entry
+
+
+def _extract_jars(tarball: ReleaseJars, libs: Path, tree: Path) -> None:
+    libs.mkdir(parents=True)
+    with tarfile.open(tarball.path) as tar:
+        for member in tar:
+            if member.isfile() and _is_jar_of_release(member.name):
+                tar.extract(member, tree, filter="data")
+                (tree / member.name).rename(libs / PurePosixPath(member.name).name)

@@ -1,0 +1,89 @@
+"""What the kit has to know of a system, beside its deployment: one `System` in its folder, named by the registry."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from contract.durability import DEFAULT_REPLICATION_FACTOR, Variant
+from provisioning.hosts.host import Host
+from provisioning.hosts.requirement import Requirement
+from provisioning.software.software import Software
+from systems.client import ClientModule
+from systems.deployment import Deployment, Difference, SoftwareStore
+from systems.load_tool import NativeTool
+from systems.memory import ANY_MEMORY, MemoryClasses
+from systems.own_values import OwnValues
+from systems.settings import Settings
+
+BENCH_LOAD = (
+    "make bench-load on 2026-11-21 (README): 1,024-byte messages, brokers and clients on one machine with 2 cores"
+)
+
+
+@dataclass(frozen=True)
+class ProducerRate:
+    """The highest rate that one producer, which is one process, was measured to send at, every message recorded."""
+
+    messages_per_s: int
+    source: str
+
+
+@dataclass(frozen=True)
+class System:
+    """A broker product: how to put it on hosts and which client module drives it.
+
+    `durability` has the levels it can give, with what each means at a replication factor: name -> component -> key -> value.
+    `variants`: its own ways to keep some of these levels. `cannot` has the reason for each that it can't give, `differences` how it
+    keeps those that it can in its own way, `own_values` where its rendered settings aren't its vendor's. `profiles` is the folder of
+    its system profiles (None = it has its vendor's defaults only), `memory` how large its processes are.
+
+    `software`: all that its deployment and its load tool ask the store for, the system itself first. `archive`: reads a release that
+    the operator gives in its place; raises InvalidInput. `requirements`: what hosts need on which it runs, `operator_requirements`:
+    what this machine needs to fetch it. `ports`: where its processes listen, on each broker and metadata host.
+
+    `native_tool` is the load tool that it comes with, None = none. `write_amplification` is how often a host writes each stored byte
+    (2 = a journal beside the storage), for the disk estimate; `start_s` is how long its cluster takes from its configuration to its
+    first topic, for the estimate of time. `producer_rate`: what to expect of one producer at most.
+    """
+
+    deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]
+    client_module: str
+    durability: Callable[[int], Mapping[str, Settings]]
+    cannot: Mapping[str, str]
+    software: tuple[Software, ...]
+    ports: tuple[int, ...]
+    start_s: float
+    producer_rate: ProducerRate
+    memory: MemoryClasses = ANY_MEMORY
+    profiles: Path | None = None
+    own_values: OwnValues = field(default_factory=dict)
+    variants: Sequence[tuple[Variant, Sequence[str]]] = ()
+    differences: Sequence[Difference] = ()
+    write_amplification: float = 1.0
+    requirements: tuple[Requirement, ...] = ()
+    operator_requirements: tuple[Requirement, ...] = ()
+    archive: Callable[[Path], Software] | None = None
+    native_tool: NativeTool | None = None
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The durabilities that it can give, by name."""
+        return tuple(self.durability(DEFAULT_REPLICATION_FACTOR))
+
+    def why_not(self, durability: str) -> str:
+        """Why it can't be run at a durability that it hasn't."""
+        return self.cannot.get(durability, "a variant of other systems, which this one hasn't")
+
+    @property
+    def client_folder(self) -> str:
+        """Where its client module lies, relative to the checkout."""
+        return self.client_module.rpartition(".")[0].replace(".", "/")
+
+    @property
+    def client(self) -> ClientModule:
+        """The module that drives it, with its client library."""
+        return cast(ClientModule, importlib.import_module(self.client_module))

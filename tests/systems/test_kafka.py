@@ -1,0 +1,204 @@
+"""Kafka's files, tables and parsers, without a broker; outputs are recorded from a real three-node cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provisioning.errors import DeploymentError, UnsupportedDurability
+from provisioning.hosts.host import Host, ScriptedHost
+from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
+from systems.deployment import Plan, Topic
+from systems.jvm.rendering import properties
+from systems.kafka import layout, printed
+from systems.kafka.deployment import KafkaDeployment
+from systems.kafka.durability import LEVELS, level_settings
+from systems.registry import DURABILITY
+
+RECORDED = Path(__file__).with_name("recorded")
+
+
+def host(name: str, address: str, role: Role = "broker") -> Host:
+    disks = tuple(DataDir(f"/srv/{name}/data{at}", "/dev/x", "/", False) for at in (1, 2))
+    return ScriptedHost(
+        HostRecord(name, role, SshAddress(address, 22, "b", ""), address, f"/srv/{name}", disks, "", "", 1)
+    )
+
+
+BROKERS = [host(f"broker-{at}", f"10.0.0.{at}") for at in (1, 2, 3)]
+METADATA = [host(f"metadata-{at}", f"10.0.1.{at}", "metadata") for at in (1, 2, 3)]
+
+
+class Deployed:
+    """A store whose software is on every host already."""
+
+    def deploy(self, name: str, hosts: Sequence[Host]) -> str:
+        del hosts
+        return f"software/{name}"
+
+    def version(self, name: str) -> str:
+        del name
+        return "4.3.1"
+
+
+def plan(level: str = "1", **changes: Any) -> Plan:
+    return dataclasses.replace(Plan(DURABILITY[level], (Topic("t", 6),), {}, {}), **changes)
+
+
+def test_without_metadata_hosts_every_broker_is_a_controller() -> None:
+    """Three combined nodes vote among themselves, each bound to its own address."""
+    nodes = layout.nodes(BROKERS)
+    settings = properties(layout.render_properties(nodes[1], nodes, plan()))
+    assert settings["process.roles"] == "broker,controller"
+    assert settings["controller.quorum.voters"] == "1@10.0.0.1:9093,2@10.0.0.2:9093,3@10.0.0.3:9093"
+    assert settings["listeners"] == "PLAINTEXT://10.0.0.2:9092,CONTROLLER://10.0.0.2:9093"
+    assert settings["log.dirs"] == "/srv/broker-2/data1/kafka,/srv/broker-2/data2/kafka"
+
+
+def test_with_metadata_hosts_controllers_go_there() -> None:
+    """Brokers lose their vote, controllers lose their clients."""
+    nodes = layout.nodes([*BROKERS, *METADATA])
+    broker = properties(layout.render_properties(nodes[0], nodes, plan()))
+    controller = properties(layout.render_properties(nodes[3], nodes, plan()))
+    assert broker["process.roles"] == "broker"
+    assert broker["listeners"] == "PLAINTEXT://10.0.0.1:9092"
+    assert broker["controller.quorum.voters"] == controller["controller.quorum.voters"]
+    assert controller["controller.quorum.voters"].startswith("101@10.0.1.1:9093,")
+    assert controller["listeners"] == "CONTROLLER://10.0.1.1:9093"
+    assert "advertised.listeners" not in controller
+    # the cluster's dynamic default comes from the controllers and would overrule the brokers' files
+    assert broker["min.insync.replicas"] == controller["min.insync.replicas"] == "2"
+
+
+def test_the_consumers_offsets_lie_as_the_brokers_are_told() -> None:
+    """A campaign's own settings for that topic hold for it, although the kit makes it."""
+    nodes = layout.nodes(BROKERS)
+    made = layout.offsets_topic(properties(layout.render_properties(nodes[0], nodes, plan())))
+    assert (made.topic.partitions, made.replicas, made.settings["segment.bytes"]) == (3, 3, "104857600")
+    own = {"offsets.topic.num.partitions": "50", "offsets.topic.segment.bytes": "1048576"}
+    rendered = layout.render_properties(nodes[0], nodes, plan(overrides={"broker": own}))
+    made = layout.offsets_topic(properties(rendered))
+    assert (made.topic.partitions, made.replicas, made.settings["segment.bytes"]) == (50, 3, "1048576")
+
+
+def test_client_hosts_get_nothing() -> None:
+    """Only brokers and metadata hosts run Kafka; without a broker there is no Kafka."""
+    with pytest.raises(DeploymentError, match="role broker"):
+        layout.nodes([host("client-1", "10.0.2.1", "client")])
+
+
+def test_the_levels_as_a_table() -> None:
+    """Levels 1 and 3 flush every record, the others leave it to the page cache; who acknowledges is the client's acks."""
+    flushed = {name for name, level in LEVELS.items() if level.flushing["flush.messages"] == "1"}
+    assert flushed == {"1", "3"}
+    assert {LEVELS[name].flushing["flush.messages"] for name in ("2", "4", "none")} == {str(2**63 - 1)}
+    assert {name: level.client["acks"] for name, level in LEVELS.items()} == {
+        "1": "all", "2": "all", "3": "1", "4": "1", "none": "0",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("copies", "quorum"), [(1, 1), (2, 2), (3, 2), (5, 3)])
+def test_the_quorum_follows_the_replication_factor(copies: int, quorum: int) -> None:
+    """Of the topics and of the cluster's own; more copies than brokers are refused."""
+    assert {level.topic(copies)["min.insync.replicas"] for level in LEVELS.values()} == {str(quorum)}
+    [node, *_] = nodes = layout.nodes([host(f"broker-{at}", f"10.0.0.{at}") for at in range(1, 6)])
+    rendered = properties(layout.render_properties(node, nodes, plan(replication_factor=copies)))
+    assert rendered["offsets.topic.replication.factor"] == rendered["default.replication.factor"] == str(copies)
+    assert rendered["min.insync.replicas"] == str(quorum)
+    with pytest.raises(
+        DeploymentError, match="kafka needs 5 broker hosts for as many copies; the inventory has 3"
+    ) as refusal:
+        KafkaDeployment(BROKERS, Deployed()).intended_settings(plan(replication_factor=5))
+    assert "replication_factor" in refusal.value.next_step
+
+
+@pytest.mark.parametrize("level", ["2-bypass", "4-bypass"])
+def test_a_level_that_there_is_not_is_refused(level: str) -> None:
+    """Never silently downgraded."""
+    with pytest.raises(UnsupportedDurability, match=f"level {level}") as refusal:
+        level_settings(DURABILITY[level])
+    assert refusal.value.next_step == "Levels it has: 1, 2, 3, 4, none."
+
+
+def test_the_level_goes_over_the_clients_settings() -> None:
+    """A profile sets the client as it likes, but what an acknowledgement promises is the level's."""
+    tidied = "rm -rf /srv/{0}/tmp/processes; mkdir -p /srv/{0}/tmp/processes; rm -f /srv/{0}/log/kafka-broker.log"
+    brokers = [ScriptedHost(each.record, {tidied.format(each.name): ""}) for each in BROKERS]
+    deployment = KafkaDeployment(brokers, Deployed())
+    deployment.install()
+    deployment.configure(plan("3", overrides={"client": {"acks": "all", "max_partition_fetch_bytes": "1"}}))
+    assert deployment.endpoints().client_settings == {"acks": "1", "max_partition_fetch_bytes": "1"}
+
+
+def test_memory_and_overrides_reach_the_files() -> None:
+    """The profile's heap and a campaign's settings are rendered, and are intended because they are rendered."""
+    asked = plan(memory={"broker": {"heap": "1g"}}, overrides={"broker/broker-1": {"num.io.threads": "2"}})
+    nodes = layout.nodes(BROKERS)
+    intended = layout.settings_of(nodes[0], layout.files(nodes[0], nodes, asked))
+    assert intended["jvm/broker/broker-1"]["MaxHeapSize"] == str(2**30)
+    assert intended["broker/broker-1"]["num.io.threads"] == "2"
+    other = layout.settings_of(nodes[1], layout.files(nodes[1], nodes, asked))
+    assert other["broker/broker-2"]["num.io.threads"] == "8"
+
+
+def test_every_key_is_rendered_once() -> None:
+    """A key that stands twice would be intended as one thing and run as another."""
+    for inventory in (BROKERS, [*BROKERS, *METADATA]):
+        nodes = layout.nodes(inventory)
+        for node in nodes:
+            lines = layout.render_properties(node, nodes, plan()).splitlines()
+            keys = [line.partition("=")[0] for line in lines if line and not line.startswith("#")]
+            assert len(keys) == len(set(keys))
+
+
+def test_configs_of_all_brokers_are_told_apart() -> None:
+    """Recorded with one altered key on broker 1 and one misspelt key on broker 2."""
+    found = printed.configs((RECORDED / "kafka-config-brokers.txt").read_text())
+    assert list(found) == ["1", "2", "3"]
+    assert [each["num.io.threads"] for each in found.values()] == ["7", "8", "8"]
+    assert "num.network.thraeds" not in found["2"]  # printed as null: the broker doesn't know it
+    assert found["3"]["unclean.leader.election.enable"] == "false"  # the last one, before the next heading
+    assert "ssl.key.password" not in found["1"]
+
+
+def test_topic_configs() -> None:
+    """The topic's own values are read past their synonyms."""
+    assert printed.configs((RECORDED / "kafka-config-topic.txt").read_text())["samebox"]["flush.messages"] == "1"
+
+
+def test_partitions_and_layout() -> None:
+    """Replicas, in-sync replicas, counts."""
+    text = (RECORDED / "kafka-topic-describe.txt").read_text()
+    found = printed.partitions(text)
+    assert [each.number for each in found] == list(range(6))
+    assert found[0] == printed.Partition("samebox", 0, "3", ("3", "1", "2"), ("3", "1", "2"))
+    assert printed.topic_layouts(text)["samebox"] == {"partitions": "6", "replication.factor": "3"}
+    assert printed.topic_layouts("") == {}
+
+
+def test_settings_of_topics() -> None:
+    """Those that were asked for, also where a value has a comma."""
+    found = printed.topic_settings((RECORDED / "kafka-topic-describe.txt").read_text())["samebox"]
+    assert found == {
+        "min.insync.replicas": "2", "retention.ms": "-1", "flush.messages": "1", "max.message.bytes": "1048588",
+        "unclean.leader.election.enable": "false",
+    }  # fmt: skip
+    several = (
+        "Topic: t\tTopicId: x\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: cleanup.policy=compact,delete,a.b=1\n"
+    )
+    assert printed.topic_settings(several) == {"t": {"cleanup.policy": "compact,delete", "a.b": "1"}}
+    assert printed.topic_settings("Topic: t\tTopicId: x\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: \n") == {
+        "t": {}
+    }
+
+
+def test_end_offsets() -> None:
+    """One offset per partition; a message beside them is not one."""
+    assert printed.end_offsets((RECORDED / "kafka-end-offsets.txt").read_text()) == {
+        ("samebox", number): 0 for number in range(6)
+    }
+    assert printed.end_offsets("WARN a:b:c\nt:0:17\nt:10:3\n") == {("t", 0): 17, ("t", 10): 3}
