@@ -125,7 +125,15 @@ def test_dd_ends_with_the_probe(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.wait()
-    assert not Path(f"/proc/{dd}").exists()
+    await_true(lambda: ended(dd), "dd goes on")
+
+
+def ended(pid: int) -> bool:
+    """Whether a process is gone, or only waits for somebody to take notice of it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def test_a_failing_dd_is_reported_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
