@@ -35,7 +35,7 @@ def test_the_documentation_states_the_bounds(disks: int) -> None:
     together = bound(disks, RULE.false_warnings, averaged=FIGURES)
     text = DOCS.read_text()
     assert f"| {disks} | {shown(reject)} | {shown(warn)} | {shown(together)} |" in text
-    latencies = re.search(r"a latency that is so much worse is ([0-9., and]+) % longer", text)
+    latencies = re.search(r"the same rejection bounds mean ([0-9., and]+) % longer", text)
     assert latencies is not None
     assert shown(reject, rate=False).removesuffix(" %") in re.findall(r"[0-9.]+", latencies.group(1))
 
