@@ -51,7 +51,7 @@ def _bimodal(random: Random, shape: Shape) -> Floats:
 
 
 def _once(random: Random, shape: Shape) -> Floats:
-    """One accident for a whole campaign, such as where the leaders landed."""
+    """One arbitrary effect for a whole campaign, such as where the leaders ended up."""
     found: Floats = SCATTER * np.broadcast_to(random.standard_normal((shape[0], 1, shape[2])), shape)
     return found
 
@@ -65,8 +65,8 @@ DRIFTS = (
     Drift("drift, 0.8", following(0.8)),
     Drift("drift, 0.8, heavy-tailed steps", following(0.8, heavy=True)),
     Drift("drift, 0.8, second place 5 % worse", following(0.8), second_place=1.05),
-    Drift("an accident, drawn per block", following(0.0)),
-    Drift("an accident, once per campaign", _once, beyond=True),
+    Drift("an arbitrary effect, drawn per block", following(0.0)),
+    Drift("an arbitrary effect, once per campaign", _once, beyond=True),
     Drift("drift, 0.95", following(0.95), beyond=True),
 )
 

@@ -42,7 +42,7 @@ def test_equals_are_rarely_called_different(size: Any, simulated: Campaigns) -> 
                 "corrected p": _any(found.by_correction),
                 "band": _any(found.by_band),
                 "both, as reported": _any(found.shown),
-                "were the median enough": _any(found.by_correction & found.median_leaves),
+                "if the median sufficed": _any(found.by_correction & found.median_leaves),
             }
             rows.append([alike.name, str(blocks), *(per_cent(share) for share in shares.values())])
             held_to = {"band", "both, as reported"} | ({"corrected p"} if alike.second_place == 1 else set())

@@ -101,7 +101,7 @@ def test_the_interval_of_searches_holds_the_truth_and_equals_are_not_called_diff
                 wrong.append((bench, ratio, -1.0))
             width = float(np.median(found.highs / found.lows))
             rows.append([*_names(bench, ratio), *_shares(found, ratio), f"{width:.2f}", *_shares(alone, ratio)])
-    columns = ["", "noise", "true ratio", "holds it", "shown", "its ends' ratio", "rates alone: hold it", "shown"]
+    columns = ["", "noise", "true ratio", "contains it", "shown", "its ends' ratio", "rates alone: contain it", "shown"]
     show(f"Searches, {BLOCKS} A/B and {BLOCKS} A/A blocks: share of {campaigns} campaigns", columns, rows)
     assert not wrong
 
@@ -115,8 +115,8 @@ def test_searches_on_one_grid_taken_for_exact_would_mislead(size: Any) -> None:
             _, alone = _simulated(bench, ratio, 100, campaigns, dithered=False)
             least = min(least, alone.holds(ratio))
             rows.append([*_names(bench, ratio), *_shares(alone, ratio)])
-    columns = ["", "noise", "true ratio", "holds it", "shown"]
-    show("The same, were all to begin at one rate, and their rates taken for exact", columns, rows)
+    columns = ["", "noise", "true ratio", "contains it", "shown"]
+    show("The same if all started at the same rate and their rates were taken as exact", columns, rows)
     assert least < 0.7
 
 

@@ -118,7 +118,7 @@ class Alike:
 
 
 ALIKE = (
-    Alike("ten metrics, nearly one", 0.95),
+    Alike("ten metrics, nearly identical", 0.95),
     Alike("ten metrics, nearly independent", 0.1),
     Alike("always the second place 10 % worse", 0.5, second_place=1.1),
 )
