@@ -354,8 +354,8 @@ def test_a_plan_as_people_read_it() -> None:
         "e2-65kb-500",
         "search, up to 2,000",
         "Scale local:\n  offered rate x 0.1, not below 10 msg/s\n",
-        "  all: Three brokers that keep three copies",
-        "  TALL-E1, TALL-E2: redis: samebox has no deployment of it yet\n",
+        "  all: Three brokers with three copies",
+        "  TALL-E1, TALL-E2: redis: not supported by samebox yet\n",
         "half of what is free on this machine is",
     ):
         assert words in said
