@@ -17,6 +17,7 @@ from botocore.credentials import Credentials
 from botocore.stub import ANY, Stubber
 from click.testing import CliRunner
 from moto import mock_aws
+from moto.iam.responses import IamResponse
 
 from bench.checkout import CHECKOUT
 from bench.cli import doctor, readiness
@@ -24,6 +25,7 @@ from infra.instance_types import INSTANCE_TYPES
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.testbeds.aws.readiness import account, here, hosts, looks, refusals, report
 from provisioning.testbeds.aws.readiness.planned import LookAtAws, Planned, planned
+from provisioning.testbeds.aws.rehearsal.cloud.policy_simulator import simulator
 from provisioning.testbeds.aws.rehearsal.iam.policy import Ask
 from provisioning.testbeds.finding import Finding
 from tests.infra.permissions.needs import operator_policy
@@ -64,8 +66,9 @@ class Session:
 
 
 @pytest.fixture(autouse=True)
-def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """moto in this process."""
+def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """moto in this process, with the simulator of policies that it lacks."""
+    monkeypatch.setattr(IamResponse, "simulate_principal_policy", simulator(tmp_path), raising=False)
     for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CREDENTIAL_EXPIRATION"):
         monkeypatch.delenv(name, raising=False)
     with mock_aws():

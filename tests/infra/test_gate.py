@@ -73,6 +73,33 @@ def test_the_operator_may_do_what_the_policy_says(cloud: Cloud) -> None:
     assert refused(emr.set_termination_protection, **protect) == "AccessDeniedException"
 
 
+def test_the_simulator_answers_what_the_calls_would_be_answered(cloud: Cloud) -> None:
+    """By the policy in force; where there is none, everybody may do everything."""
+    iam = client(cloud, "iam")
+
+    def decision(resource: str) -> str:
+        simulated = iam.simulate_principal_policy(
+            PolicySourceArn="arn:aws:iam::123456789012:user/operator",
+            ActionNames=["iam:PassRole"],
+            ResourceArns=[resource],
+            ContextEntries=[
+                {
+                    "ContextKeyName": "iam:PassedToService",
+                    "ContextKeyValues": ["ec2.amazonaws.com"],
+                    "ContextKeyType": "string",
+                }
+            ],
+        )
+        return str(simulated["EvaluationResults"][0]["EvalDecision"])
+
+    ours, others = (f"arn:aws:iam::123456789012:role/{name}" for name in ("samebox-a", "admin"))
+    assert (decision(ours), decision(others)) == ("allowed", "allowed")
+    cloud.hold_operator_to(policy())
+    assert (decision(ours), decision(others)) == ("allowed", "implicitDeny")
+    cloud.hold_operator_to(policy(without="HandRolesToServices"))
+    assert decision(ours) == "implicitDeny"
+
+
 def test_what_a_call_names_indirectly_is_known(cloud: Cloud) -> None:
     """An association stands for its route table and its subnet, a key pair's name for the pair."""
     ec2 = client(cloud, "ec2")

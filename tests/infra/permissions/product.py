@@ -84,6 +84,7 @@ CALLS: Mapping[str, Asks] = {
     "ec2.run_instances": _dry_run(),
     "emr.list_release_labels": _plain("elasticmapreduce:ListReleaseLabels"),
     "emr.list_supported_instance_types": _plain("elasticmapreduce:ListSupportedInstanceTypes"),
+    "iam.simulate_principal_policy": _plain("iam:SimulatePrincipalPolicy", on=iam_arn("user", "operator")),
     "service-quotas.get_service_quota": _plain("servicequotas:GetServiceQuota", on=QUOTA),
     # the report on EMR
     "emr.list_clusters": _plain("elasticmapreduce:ListClusters"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from botocore.exceptions import BotoCoreError, ClientError
 
 from provisioning.errors import MissingRequirement
-from provisioning.testbeds.aws.readiness import account, here, hosts, report
+from provisioning.testbeds.aws.readiness import account, here, hosts, permissions, report
 from provisioning.testbeds.aws.readiness.planned import LookAtAws, LookHere, Planned
 from provisioning.testbeds.aws.readiness.refusals import unanswered
 from provisioning.testbeds.aws.session import session
 from provisioning.testbeds.finding import Finding
 
 HERE: tuple[LookHere, ...] = here.LOOKS
-AT_AWS: tuple[LookAtAws, ...] = (*account.LOOKS, *hosts.LOOKS, *report.LOOKS)
+AT_AWS: tuple[LookAtAws, ...] = (*account.LOOKS, *permissions.LOOKS, *hosts.LOOKS, *report.LOOKS)
 
 
 def look_around(planned: Planned) -> tuple[Finding, ...]:

@@ -19,7 +19,9 @@ ACTIONS = {
     "DescribeInstances": "ec2:DescribeInstances",
     "GetServiceQuota": "servicequotas:GetServiceQuota",
     "ListReleaseLabels": "elasticmapreduce:ListReleaseLabels",
+    "ListRoles": "iam:ListRoles",
     "ListSupportedInstanceTypes": "elasticmapreduce:ListSupportedInstanceTypes",
+    "SimulatePrincipalPolicy": "iam:SimulatePrincipalPolicy",
 }
 
 

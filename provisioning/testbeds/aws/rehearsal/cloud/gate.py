@@ -45,6 +45,14 @@ def signature_of(environ: Environ) -> Signature | None:
     return Signature(*found.groups()) if found else None
 
 
+def policy_in_force(state_dir: Path) -> Policy | None:
+    """The one that the operator of the cloud with this folder is held to, if any."""
+    try:
+        return read_policy((state_dir / POLICY_FILE).read_text())
+    except FileNotFoundError:
+        return None
+
+
 class Gate:
     """What is refused by the faults and the operator's policy in force in the cloud with this folder."""
 
@@ -56,7 +64,7 @@ class Gate:
 
     def refusal(self, environ: Environ) -> Refusal | None:
         """None lets it pass. What no call can be read from passes: moto says what is wrong with it."""
-        signature, faults, policy = signature_of(environ), injected(self._state_dir), self._policy()
+        signature, faults, policy = signature_of(environ), injected(self._state_dir), policy_in_force(self._state_dir)
         if signature is None or signature.key != OPERATOR:
             return None
         if faults.credentials_expired:
@@ -70,12 +78,6 @@ class Gate:
         if self._is_throttled(call, faults):
             return throttled(signature.service)
         return _judged(call, signature, policy) if policy is not None else None
-
-    def _policy(self) -> Policy | None:
-        try:
-            return read_policy((self._state_dir / POLICY_FILE).read_text())
-        except FileNotFoundError:
-            return None
 
     def _is_throttled(self, call: Call, faults: Faults) -> bool:
         """The first calls of an action, as many as the fault says, counted from when it came into force."""

@@ -29,6 +29,7 @@ from provisioning.testbeds.aws.rehearsal.cloud import (
     launches,
     offerings,
     placement_groups,
+    policy_simulator,
     quotas,
 )
 from provisioning.testbeds.aws.rehearsal.cloud.alarm_clock import AlarmClock
@@ -44,6 +45,7 @@ def main() -> None:
     options = arguments.parse_args()
 
     gate.install(options.state_dir)
+    policy_simulator.install(options.state_dir)
     placement_groups.install()
     capacity_reservations.install(lambda zone, _: launches.require_room(options.state_dir, zone))
     dependencies.install()

@@ -94,6 +94,9 @@ def _iam(call: Call, _: Known) -> Iterator[Ask]:
     context = _context("aws:RequestTag", call.tags(r"Tags\.member\.\d+\."))
     if "PolicyArn" in call.parameters:
         context["iam:PolicyARN"] = call.parameters["PolicyArn"]
+    if "PolicySourceArn" in call.parameters:
+        yield Ask(call.action, call.parameters["PolicySourceArn"], context)
+        return
     parameters = {"role": "RoleName", "instance-profile": "InstanceProfileName", "user": "UserName"}
     types = reference().action(call.action).types
     for kind in types:
