@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from analysis.campaign import Campaign
-from analysis.certainty.correction import reach_of
-from analysis.certainty.dependence import dependence_of
-from analysis.certainty.interval import FEWEST_BLOCKS, TOO_FEW_BLOCKS
-from analysis.certainty.noise_band import why_no_band
+from analysis.certainty.interval import FEWEST_BLOCKS, TOO_FEW_BLOCKS, why_no_band
+from analysis.certainty.reach import dependence_of, reach_of
 from analysis.certainty.verdict import SHOWN
 from analysis.checks import Check
 from analysis.comparison import BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion

@@ -1,4 +1,4 @@
-"""A measured value as far as it is known: itself, or the bounds that it lies in. It computes with bounds and decides nothing.
+"""A measured value as far as it is known: itself, or the bounds that it lies in.
 
 A percentile that falls among messages that were never acknowledged has only a lower bound: how long was waited for them. The
 highest rate that a system sustains lies between the highest that it did and the lowest that it didn't.
@@ -41,11 +41,6 @@ class Bounded:
 def exactly(value: float) -> Bounded:
     """A value without any doubt."""
     return Bounded(value, value, value)
-
-
-def more_than(low: float) -> Bounded:
-    """All that is known is that it is larger."""
-    return Bounded(None, low, math.inf)
 
 
 def from_json(document: Mapping[str, Any]) -> Bounded:

@@ -9,10 +9,8 @@ from typing import Any
 
 from analysis.answer import Answer
 from analysis.campaign import AA, AB, NANOSECONDS, Campaign, Trial
-from analysis.certainty.correction import reach_of
-from analysis.certainty.dependence import dependence_of
-from analysis.certainty.interval import Interval
-from analysis.certainty.noise_band import NoiseBand, why_no_band
+from analysis.certainty.interval import Interval, NoiseBand, why_no_band
+from analysis.certainty.reach import dependence_of, reach_of
 from analysis.checks import Check, validity_of
 from analysis.comparison import BlockRatio, Comparison, ContestantOutcome, Exclusion
 from analysis.cross_check import CrossCheck

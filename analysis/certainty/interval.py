@@ -1,4 +1,5 @@
-"""The median of a few ratios, how far off it may be, and how likely such ratios are of two equals. It looks at one metric alone.
+"""The median of one metric's few ratios, how far off it may be, how likely such ratios are of two equals, and how far a system
+differs from itself.
 
 Exact, by order statistics: of n independent ratios the number below their distribution's median is binomial, whatever that
 distribution is. So the interval goes from one of the ratios to another, and its level is one of a few (n = 6: 96.9 %).
@@ -70,6 +71,44 @@ def p_value(lows: Sequence[float], highs: Sequence[float] | None = None) -> floa
 def smallest_p(blocks: int) -> float:
     """The p-value when all blocks go the same way: it can't be smaller."""
     return p_value([2.0] * blocks)
+
+
+@dataclass(frozen=True)
+class NoiseBand:
+    """From 1/high to high: a difference of two systems inside of it shows nothing. `blocks`: A/A blocks that it was made of;
+    `attained`: the level of their interval.
+    """
+
+    low: float
+    high: float
+    attained: float
+    blocks: int
+
+    def touches(self, interval: Interval) -> bool:
+        """Whether some ratio lies in both."""
+        return interval.low <= self.high and interval.high >= self.low
+
+
+def noise_band(lows: Sequence[float], highs: Sequence[float], blocks: int) -> NoiseBand | None:
+    """The exact interval of the A/A ratios, both ways round, since which of two equals comes first means nothing.
+
+    The ratios' lower and upper bounds, in the same order. None without at least 6 A/A blocks, and as many as there are A/B `blocks`;
+    without bounds (0 to infinity) where they have none.
+    """
+    interval = exact_interval(lows, highs)
+    if interval is None or len(lows) < blocks:
+        return None
+    widest = max(interval.high, 1 / interval.low if interval.low > 0 else math.inf)
+    return NoiseBand(1 / widest, widest, interval.attained, len(lows))
+
+
+def why_no_band(aa_blocks: int, blocks: int) -> str:
+    """What a report says in the band's place."""
+    if not aa_blocks:
+        return "no block ran one system twice, so nothing here says how far two equal systems would differ"
+    needed = max(blocks, FEWEST_BLOCKS)
+    made = f"{aa_blocks} A/A blocks of these systems make" if aa_blocks > 1 else "1 A/A block of these systems makes"
+    return f"{made} no noise band: {needed} are needed"
 
 
 @cache

@@ -42,11 +42,6 @@ class SerialCorrelation:
     at_most: float
     p: float
 
-    @property
-    def is_seen(self) -> bool:
-        """Whether neighbouring blocks are more alike than independent ones are in 95 % of campaigns."""
-        return self.p <= 1 - CONFIDENCE
-
 
 @dataclass(frozen=True)
 class Student:

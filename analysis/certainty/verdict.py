@@ -13,15 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from analysis.bounded import Bounded, exactly
+from numpy.typing import ArrayLike
+from scipy.stats import false_discovery_control
+
+from analysis.bounded import Bounded
 from analysis.certainty.bootstrap import bootstrap_interval
-from analysis.certainty.correction import FALSE_SHARE, corrected
-from analysis.certainty.interval import TOO_FEW_BLOCKS, Interval, exact_interval, p_value
-from analysis.certainty.noise_band import NoiseBand, noise_band
+from analysis.certainty.interval import TOO_FEW_BLOCKS, Interval, NoiseBand, exact_interval, noise_band, p_value
 from analysis.certainty.serial import SerialCorrelation, allowed, allowing_p, serial_correlation, widened
 from analysis.formatting import ratios
 
+FALSE_SHARE = 0.05  # of the differences that are called, at most so many on average aren't there
 TOO_FEW, SHOWN, NOT_SHOWN = "too few blocks", "difference shown", "no difference shown"
 
 
@@ -34,11 +37,6 @@ class Ratios:
 
     blocks: Sequence[Bounded]
     aa_blocks: Sequence[Bounded] = ()
-
-    @classmethod
-    def exactly(cls, blocks: Sequence[float], aa_blocks: Sequence[float] = ()) -> Ratios:
-        """Of ratios that are all known."""
-        return cls([exactly(each) for each in blocks], [exactly(each) for each in aa_blocks])
 
     @property
     def ends(self) -> tuple[list[float], list[float]]:
@@ -97,6 +95,11 @@ def certainties(found: Sequence[Ratios]) -> list[Certainty]:
         _judged(each, alone, next(after)) if alone else _too_few(each)
         for each, alone in zip(found, tested, strict=True)
     ]
+
+
+def corrected(p_values: ArrayLike) -> Any:
+    """The corrected p-values in the same order, along the last axis: the smallest share of false calls at which each is one."""
+    return false_discovery_control(p_values, axis=-1, method="bh")
 
 
 def printed_interval(lows: Sequence[float], highs: Sequence[float]) -> Interval | None:

@@ -9,10 +9,18 @@ import pytest
 from scipy.stats import quantile_test
 
 from analysis.certainty.bootstrap import COVERAGE, bootstrap_interval, has_coverage
-from analysis.certainty.correction import blocks_needed, corrected, reach_of
-from analysis.certainty.interval import Interval, attained_level, exact_interval, p_value, smallest_p
-from analysis.certainty.noise_band import noise_band, why_no_band
-from analysis.certainty.verdict import NOT_SHOWN, SHOWN, TOO_FEW, Ratios, certainties
+from analysis.certainty.interval import (
+    Interval,
+    attained_level,
+    exact_interval,
+    noise_band,
+    p_value,
+    smallest_p,
+    why_no_band,
+)
+from analysis.certainty.reach import blocks_needed, reach_of
+from analysis.certainty.verdict import NOT_SHOWN, SHOWN, TOO_FEW, certainties, corrected
+from tests.analysis.exact_ratios import exact_ratios
 
 SIX = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6)
 APART = (2.2, 2.0, 2.4, 2.1, 2.5, 2.0)  # up and down: no drift, and far from 1
@@ -106,7 +114,7 @@ def test_seven_of_ten_is_the_least_that_six_blocks_can_call() -> None:
     """The sentence's figure, against the correction itself."""
     for together, called in ((6, 0), (7, 7)):
         found = certainties(
-            [Ratios.exactly(APART)] * together + [Ratios.exactly((0.9, 0.9, 0.9, 1.1, 1.1, 1.1))] * (10 - together)
+            [exact_ratios(APART)] * together + [exact_ratios((0.9, 0.9, 0.9, 1.1, 1.1, 1.1))] * (10 - together)
         )
         assert sum(each.verdict == SHOWN for each in found) == called
 
@@ -133,7 +141,7 @@ def test_too_few_aa_blocks_make_no_band() -> None:
 def test_only_what_leaves_the_band_is_a_difference() -> None:
     """All six ratios above 1, and so the whole interval; inside the band of A/A blocks that scatter as far, nothing is shown."""
     quiet, loud = (0.99, 1.0, 1.0, 1.01, 1.01, 1.02), (0.4, 0.9, 1.0, 1.0, 1.1, 1.15)
-    alone, outside, inside = (certainties([Ratios.exactly(APART, aa)])[0] for aa in ((), quiet, loud))
+    alone, outside, inside = (certainties([exact_ratios(APART, aa)])[0] for aa in ((), quiet, loud))
     assert (alone.verdict, alone.band, alone.why) == (SHOWN, None, "the interval excludes 1")
     assert (outside.verdict, outside.if_independent) == (SHOWN, Interval(2.0, 2.5, 0.96875))
     assert outside.why == "the interval is outside the noise band, 0.98× to 1.02×"
@@ -143,8 +151,8 @@ def test_only_what_leaves_the_band_is_a_difference() -> None:
 
 def test_why_no_difference_is_shown() -> None:
     """An interval with 1 in it; or one metric of ten, which six blocks can't call."""
-    undecided = Ratios.exactly((0.9, *APART[1:]))
-    first, *rest = certainties([Ratios.exactly(APART), *[undecided] * 9])
+    undecided = exact_ratios((0.9, *APART[1:]))
+    first, *rest = certainties([exact_ratios(APART), *[undecided] * 9])
     assert (first.verdict, first.p) == (NOT_SHOWN, 0.03125)
     assert first.corrected_p == pytest.approx(0.3, abs=0.01)
     assert first.why == "not after the correction for many metrics (p = 0.3)"
@@ -153,7 +161,7 @@ def test_why_no_difference_is_shown() -> None:
 
 def test_what_has_too_few_blocks_counts_in_no_correction() -> None:
     """Nine comparisons of five blocks can't be called whatever comes out, so they don't weaken the tenth."""
-    first, *rest = certainties([Ratios.exactly(APART), *[Ratios.exactly(APART[:5])] * 9])
+    first, *rest = certainties([exact_ratios(APART), *[exact_ratios(APART[:5])] * 9])
     assert (first.verdict, first.corrected_p) == (SHOWN, 0.03125)
     assert {(each.verdict, each.p, each.interval) for each in rest} == {(TOO_FEW, None, None)}
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.signal import lfilter
 from scipy.stats import t
 
-from analysis.certainty.dependence import IN_NO_INTERVAL, dependence_of
 from analysis.certainty.interval import exact_interval
+from analysis.certainty.reach import IN_NO_INTERVAL, dependence_of
 from analysis.certainty.serial import (
     MOST_ALLOWED,
     allowed,
@@ -20,7 +20,8 @@ from analysis.certainty.serial import (
     serial_correlation,
     student_of,
 )
-from analysis.certainty.verdict import NOT_SHOWN, SHOWN, Ratios, certainties
+from analysis.certainty.verdict import NOT_SHOWN, SHOWN, certainties
+from tests.analysis.exact_ratios import exact_ratios
 
 TREND = (1.1, 1.12, 1.15, 1.17, 1.2, 1.22)
 JAGGED = (1.1, 1.2, 1.12, 1.22, 1.15, 1.17)
@@ -59,23 +60,22 @@ def test_what_few_blocks_cannot_exclude_is_allowed_for() -> None:
     assert jagged.at_most < MOST_ALLOWED
     assert long.at_most < MOST_ALLOWED
     assert trend.estimate > MOST_ALLOWED
-    assert trend.is_seen
-    assert not undecided.is_seen
+    assert trend.p <= 0.05 < undecided.p
     found = allowed([undecided.estimate, trend.estimate], [undecided.at_most, trend.at_most])
     assert list(found) == [MOST_ALLOWED, trend.estimate]
 
 
 def test_one_comparison_that_looks_independent_among_many_that_do_not() -> None:
     """It allows for the mean of what all leave open; alone it would allow for nothing."""
-    alone, *_ = certainties([Ratios.exactly(JAGGED)])
-    among, *_ = certainties([Ratios.exactly(JAGGED), *[Ratios.exactly(TREND)] * 9])
+    alone, *_ = certainties([exact_ratios(JAGGED)])
+    among, *_ = certainties([exact_ratios(JAGGED), *[exact_ratios(TREND)] * 9])
     assert alone.allowed is not None
     assert among.allowed == MOST_ALLOWED > alone.allowed
 
 
 def test_a_drift_is_no_difference() -> None:
     """The same six ratios, all above 1: as a steady rise they may be a drift, up and down they may not."""
-    rise, jagged = (certainties([Ratios.exactly(each)])[0] for each in (TREND, JAGGED))
+    rise, jagged = (certainties([exact_ratios(each)])[0] for each in (TREND, JAGGED))
     assert rise.if_independent is not None
     assert not rise.if_independent.includes_one
     assert rise.interval is not None
@@ -94,7 +94,7 @@ def test_the_printed_interval_holds_the_exact_one() -> None:
     """Whatever the ratios: allowing for a drift never makes it narrower, so it holds for independent blocks of any distribution."""
     for seed in range(20):
         ratios = np.random.default_rng(seed).lognormal(0, 0.3, 6 + seed % 8)
-        exact, found = exact_interval(list(ratios)), certainties([Ratios.exactly(list(ratios))])[0].interval
+        exact, found = exact_interval(list(ratios)), certainties([exact_ratios(list(ratios))])[0].interval
         assert exact is not None
         assert found is not None
         assert found.low <= exact.low <= exact.high <= found.high
@@ -115,7 +115,7 @@ def test_a_ratio_known_within_limits_widens_the_interval_and_the_p_value() -> No
 
 def test_equal_ratios_have_no_correlation_and_no_width() -> None:
     """A computed figure may be the same in every block: nothing scatters, so nothing is estimated."""
-    found = certainties([Ratios.exactly([2.0] * 6)])[0]
+    found = certainties([exact_ratios([2.0] * 6)])[0]
     assert found.serial is not None
     assert found.serial.lag1 is None
     assert found.interval is not None
@@ -127,7 +127,7 @@ def test_equal_ratios_have_no_correlation_and_no_width() -> None:
 def test_the_first_screen_says_what_so_few_blocks_cannot_tell() -> None:
     """Of six blocks, of a drift that is seen, of one that is excluded; nothing where there is no interval."""
     six = (1.0, 1.1, 1.3, 1.2, 1.0, 1.15)
-    cannot, drifted, excluded = (certainties([Ratios.exactly(each)]) for each in (six, TREND, LONG))
+    cannot, drifted, excluded = (certainties([exact_ratios(each)]) for each in (six, TREND, LONG))
     assert dependence_of(cannot, 6).sentence == (
         "6 blocks can't tell whether a system drifted from block to block; the intervals allow for a correlation of 0.80 between "
         f"neighbouring blocks, which makes them 3.5 times as wide as if blocks were independent. {IN_NO_INTERVAL}"
@@ -138,4 +138,4 @@ def test_the_first_screen_says_what_so_few_blocks_cannot_tell() -> None:
     assert dependence_of(excluded, 20).sentence.startswith(
         "No drift from block to block is seen, and a strong one is excluded; "
     )
-    assert dependence_of(certainties([Ratios.exactly(six[:5])]), 5).sentence == ""
+    assert dependence_of(certainties([exact_ratios(six[:5])]), 5).sentence == ""

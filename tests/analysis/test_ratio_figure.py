@@ -7,9 +7,8 @@ import math
 
 import pytest
 
-from analysis.bounded import Bounded, exactly, more_than
-from analysis.certainty.interval import Interval
-from analysis.certainty.noise_band import NoiseBand
+from analysis.bounded import Bounded, exactly
+from analysis.certainty.interval import Interval, NoiseBand
 from analysis.certainty.verdict import NOT_SHOWN, TOO_FEW, Certainty
 from analysis.comparison import BlockRatio, Comparison
 from analysis.ratio_figure import axis_limits, ratio_drawings
@@ -64,7 +63,10 @@ def test_small_ratios_look_small() -> None:
 
 def test_what_has_no_bound_is_drawn_as_such() -> None:
     """Triangles where a ratio lies beyond, an interval to the edge, and empty cells of the data for what isn't known."""
-    ratios = (BlockRatio(1, more_than(40.0), exactly(2.0)), BlockRatio(2, exactly(1.0), more_than(40.0)))
+    ratios = (
+        BlockRatio(1, Bounded(None, 40.0, math.inf), exactly(2.0)),
+        BlockRatio(2, exactly(1.0), Bounded(None, 40.0, math.inf)),
+    )
     unbounded = dataclasses.replace(
         SURE, interval=Interval(0.0, math.inf, 0.969), band=NoiseBand(0.0, math.inf, 0.97, 6)
     )

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 from analysis.certainty.bootstrap import RESAMPLES, SEED
-from analysis.certainty.correction import FALSE_SHARE, corrected
 from analysis.certainty.interval import CONFIDENCE, exact_interval, p_value
 from analysis.certainty.serial import allowed, estimates, lag1, student_of
+from analysis.certainty.verdict import FALSE_SHARE, corrected
 from tests.statistics.worlds import Floats
 
 Flags = NDArray[np.bool_]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.certainty.correction import FALSE_SHARE
 from analysis.certainty.interval import CONFIDENCE, attained_level
 from analysis.certainty.serial import MOST_ALLOWED, allowed, estimates, independent_p, lag1, serial_correlation
-from analysis.certainty.verdict import SHOWN, Ratios, certainties
+from analysis.certainty.verdict import FALSE_SHARE, SHOWN, certainties
+from tests.analysis.exact_ratios import exact_ratios
 from tests.statistics.drifts import DRIFTS, INDEPENDENT, METRICS, Drift, drifting, following
 from tests.statistics.rules import called, intervals, printed, standard_error
 from tests.statistics.tables import per_cent, show
@@ -127,7 +127,7 @@ def test_the_simulated_drifts_are_the_reports(size: Any) -> None:
         ab = ab * 1.15
         found, verdicts = printed(ab), called(ab, aa).shown
         for campaign in range(len(ab)):
-            told = certainties([Ratios.exactly(list(ab[campaign, :, 0]), list(aa[campaign, :, 0]))])[0]
+            told = certainties([exact_ratios(list(ab[campaign, :, 0]), list(aa[campaign, :, 0]))])[0]
             assert told.interval is not None
             assert told.serial == serial_correlation(list(ab[campaign, :, 0]))
             ours = found.low[campaign, 0], found.high[campaign, 0], found.p[campaign, 0]

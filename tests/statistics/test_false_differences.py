@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.certainty.correction import FALSE_SHARE
-from analysis.certainty.verdict import SHOWN, Ratios, certainties
+from analysis.certainty.verdict import FALSE_SHARE, SHOWN, certainties
+from tests.analysis.exact_ratios import exact_ratios
 from tests.statistics.rules import Flags, called, standard_error
 from tests.statistics.tables import per_cent, show
 from tests.statistics.worlds import ALIKE, METRICS, Alike, Floats, alike_ratios
@@ -73,7 +73,7 @@ def test_the_simulated_verdicts_are_the_reports(size: Any, simulated: Campaigns)
         verdicts = called(ab, aa).shown
         for campaign in range(len(ab)):
             found = certainties(
-                [Ratios.exactly(list(ab[campaign, :, n]), list(aa[campaign, :, n])) for n in range(METRICS)]
+                [exact_ratios(list(ab[campaign, :, n]), list(aa[campaign, :, n])) for n in range(METRICS)]
             )
             assert [each.verdict == SHOWN for each in found] == list(verdicts[campaign])
             seen |= set(verdicts[campaign].tolist())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.certainty.correction import FALSE_SHARE
+from analysis.certainty.verdict import FALSE_SHARE
 from tests.statistics.rules import intervals, p_values, printed
 from tests.statistics.tables import show
 from tests.statistics.worlds import Floats

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.certainty.correction import FALSE_SHARE
-from analysis.certainty.interval import Interval, attained_level, exact_interval, p_value
-from analysis.certainty.noise_band import NoiseBand
-from analysis.certainty.verdict import is_shown
+from analysis.certainty.interval import Interval, NoiseBand, attained_level, exact_interval, p_value
+from analysis.certainty.verdict import FALSE_SHARE, is_shown
 from tests.statistics.rules import Flags, standard_error
 from tests.statistics.searches import BENCHES, BLOCKS, RATIOS, Bench, drawn, searches
 from tests.statistics.tables import per_cent, show
