@@ -11,7 +11,7 @@ Exit code 0: a report was written, whatever it says; 1: it wasn't.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from analysis.cross_check import CHECKS as NATIVE_CHECKS
 from analysis.cross_check import cross_checks
 from analysis.curve_figure import curve_drawings
 from analysis.disk_figure import disk_drawings
-from analysis.drawing import Drawings
+from analysis.drawing import Drawings, Palette
 from analysis.gather import gather
 from analysis.load import load_records
 from analysis.metrics import measurements
@@ -36,7 +36,7 @@ from analysis.pipeline import Aggregates, aggregate
 from analysis.ratio_figure import ratio_drawings
 from analysis.report import Results, report_document
 from analysis.storage import Storage
-from analysis.task import run_task
+from analysis.task import Progress, run_task
 from analysis.time_figure import TrialSeconds, shared_limits_ms, trial_drawing
 from analysis.vetting_figure import vetting_drawings
 
@@ -57,7 +57,7 @@ def run(arguments: Sequence[str], scratch: Path) -> int:
     )
 
 
-def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, progress: Callable[[str], None]) -> None:
+def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, progress: Progress) -> None:
     """Reads `results`, writes the report to `out`; `scratch` is an empty local folder."""
     storage = Storage(spark)
     progress(f"reading {results}")
@@ -107,18 +107,18 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
 def draw(found: Results, aggregates: Aggregates) -> Drawings:
     """Percentile curves and disks per cell, and every trial over time with one latency axis per cell."""
     contestants = list(dict.fromkeys(evidence.trial.contestant for evidence in found.trials))
+    palette = Palette(contestants, {exclusion.trial for exclusion in found.excluded})
     seconds = [TrialSeconds(evidence.trial, aggregates) for evidence in found.trials]
     limits = {
         cell: shared_limits_ms([one for one in seconds if one.trial.cell == cell])
         for cell in {one.trial.cell for one in seconds}
     }
-    excluded = {exclusion.trial for exclusion in found.excluded}
-    times = [trial_drawing(one, limits[one.trial.cell], is_excluded=one.trial.name in excluded) for one in seconds]
+    times = [trial_drawing(one, limits[one.trial.cell], palette) for one in seconds]
     compared = [evidence for evidence in found.trials if not evidence.trial.is_aa]
     return Drawings(
         ratios=tuple(ratio_drawings(found.comparisons)),
-        curves=tuple(curve_drawings(compared, contestants, excluded)),
-        disks=tuple(disk_drawings(found.trials, found.campaign.vetting, contestants, excluded)),
+        curves=tuple(curve_drawings(compared, palette)),
+        disks=tuple(disk_drawings(found.trials, found.campaign.vetting, palette)),
         times=tuple(drawing for drawing in times if drawing),
         vetting=tuple(vetting_drawings(found.campaign.vetting)),
     )

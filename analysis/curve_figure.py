@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
-from analysis.campaign import Trial
 from analysis.comparison import Cell
-from analysis.drawing import GREY, LINE_STYLES, MARKERS, Drawing, contestant_colours, plain_log_axis, style, svg_of
+from analysis.drawing import LINE_STYLES, MARKERS, Drawing, Palette, canvas, plain_log_axis, svg_of
 from analysis.evidence import Evidence
 from analysis.latencies import END_TO_END, PUBLISH, RESPONSE
 from analysis.metrics import is_withheld
@@ -25,49 +21,46 @@ _NS_PER_MS = 1e6
 _LOWEST_PPM = 100_000
 
 
-def curve_drawings(trials: Sequence[Evidence], contestants: Sequence[str], excluded: Set[str]) -> list[Drawing]:
-    """One drawing per cell and latency; `contestants` in the order of their colours; `excluded` trials are grey."""
+def curve_drawings(trials: Sequence[Evidence], palette: Palette) -> list[Drawing]:
+    """One drawing per cell and latency."""
     cells = dict.fromkeys(evidence.trial.cell for evidence in trials)
     found = (
-        _draw([evidence for evidence in trials if evidence.trial.cell == cell], cell, metric, contestants, excluded)
+        _draw([evidence for evidence in trials if evidence.trial.cell == cell], cell, metric, palette)
         for cell in cells
         for metric in CURVES
     )
     return [drawing for drawing in found if drawing.rows]
 
 
-def _draw(
-    trials: Sequence[Evidence], cell: Cell, metric: str, contestants: Sequence[str], excluded: Set[str]
-) -> Drawing:
+def _draw(trials: Sequence[Evidence], cell: Cell, metric: str, palette: Palette) -> Drawing:
     workload, level = cell
     title, meaning = CURVES[metric]
     name = f"percentiles-{workload}-l{level}-{metric.replace('_', '-')}"
     rows: list[tuple[str, str, int, str, str, float]] = []
-    colours = contestant_colours(contestants)
-    with style(name):
-        figure = Figure(figsize=(7.6, 3.7))
+    with canvas(name, 3.7) as figure:
         axes = figure.add_subplot()
         highest_ppm = _TICKS[0]
-        for evidence in sorted(trials, key=lambda e: (contestants.index(e.trial.contestant), e.trial.block)):
+        for evidence in sorted(trials, key=lambda each: palette.place(each.trial)):
+            trial = evidence.trial
             for subscription, points in _points(evidence, metric).items():
-                trial = evidence.trial
-                order = list(contestants).index(trial.contestant)
                 axes.plot(
-                    [MILLION / (MILLION - ppm) for ppm, _ in points],
+                    [_at(ppm) for ppm, _ in points],
                     [value for _, value in points],
-                    color=GREY if trial.name in excluded else colours[trial.contestant],
+                    color=palette.colour(trial),
                     linestyle=LINE_STYLES[(trial.block - 1) % len(LINE_STYLES)],
-                    marker=MARKERS[order % len(MARKERS)],
-                    label=_label(trial, subscription, trial.name in excluded),
+                    marker=MARKERS[palette.place(trial)[0] % len(MARKERS)],
+                    label=palette.label(trial, subscription),
                 )
-                _mark_unanswered(axes, evidence, metric, subscription, points[-1], color=colours[trial.contestant])
+                if _goes_on(evidence, metric, subscription):
+                    ppm, value = points[-1]
+                    axes.plot([_at(ppm)], [value], "^", markersize=8, color=palette.contestant_colour(trial))
                 highest_ppm = max(highest_ppm, points[-1][0])
                 named = (trial.name, trial.contestant, trial.block, subscription)
                 rows += [(*named, quantile_name(ppm), value) for ppm, value in points]
         axes.set_xscale("log")
         axes.set_yscale("log")
         ticks = [ppm for ppm in _TICKS if ppm <= highest_ppm]
-        axes.set_xticks([MILLION / (MILLION - ppm) for ppm in ticks], [quantile_name(ppm)[1:] for ppm in ticks])
+        axes.set_xticks([_at(ppm) for ppm in ticks], [quantile_name(ppm)[1:] for ppm in ticks])
         axes.set_xticks([], minor=True)
         plain_log_axis(axes.yaxis)
         axes.set_xlabel("percentile of messages")
@@ -83,21 +76,17 @@ def _draw(
     return Drawing(name, heading, note, svg, ("trial", "contestant", "block", "subscription", "percentile", "ms"), rows)
 
 
-def _mark_unanswered(
-    axes: Axes, evidence: Evidence, metric: str, subscription: str, last: tuple[int, float], *, color: str
-) -> None:
-    """A triangle at the end of a curve that has no value further on, because those messages were never answered."""
-    if any(
+def _at(quantile_ppm: int) -> float:
+    """Where a quantile is on the axis: one in how many messages lies beyond it."""
+    return MILLION / (MILLION - quantile_ppm)
+
+
+def _goes_on(evidence: Evidence, metric: str, subscription: str) -> bool:
+    """Whether a curve has no value further on because those messages were never answered."""
+    return any(
         found.metric == metric and found.more_than_ns is not None and subscription in ("", found.subscription)
         for found in evidence.percentiles
-    ):
-        ppm, value = last
-        axes.plot([MILLION / (MILLION - ppm)], [value], "^", markersize=8, color=color)
-
-
-def _label(trial: Trial, subscription: str, is_excluded: bool) -> str:
-    parts = [f"{trial.contestant}, block {trial.block}", subscription, "not compared" if is_excluded else ""]
-    return ", ".join(part for part in parts if part)
+    )
 
 
 def _points(evidence: Evidence, metric: str) -> dict[str, list[tuple[int, float]]]:

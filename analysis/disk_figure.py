@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from analysis.campaign import NANOSECONDS
+from analysis.campaign import NANOSECONDS, Trial
 from analysis.comparison import Cell
-from analysis.drawing import GREY, Drawing, contestant_colours, style, svg_of
-from analysis.evidence import Evidence, MachineUse
+from analysis.drawing import GREY, Drawing, Palette, canvas, svg_of
+from analysis.evidence import Evidence
 
 _MB = 1e6
 _ROW_INCHES, _AROUND_INCHES = 0.42, 0.9
@@ -23,9 +20,7 @@ _VETTED_METRIC = "dd write"
 class DiskUse:
     """One trial's machine whose disks were nearest to their limit. `vetted_per_s`: bytes, all its disks; None = not vetted."""
 
-    trial: str
-    contestant: str
-    block: int
+    trial: Trial
     host: str
     written_per_s: float
     payload_per_s: float
@@ -37,45 +32,32 @@ class DiskUse:
 
 
 def disk_drawings(
-    trials: Sequence[Evidence],
-    vetting: Mapping[str, Mapping[str, Any]],
-    contestants: Sequence[str],
-    excluded: AbstractSet[str],
+    trials: Sequence[Evidence], vetting: Mapping[str, Mapping[str, Any]], palette: Palette
 ) -> list[Drawing]:
-    """One drawing per cell; `excluded` trials are grey."""
-    found = []
-    for cell in dict.fromkeys(evidence.trial.cell for evidence in trials):
-        uses = [use for evidence in trials if evidence.trial.cell == cell and (use := disk_use(evidence, vetting))]
-        if uses:
-            found.append(
-                _draw(
-                    sorted(uses, key=lambda u: (contestants.index(u.contestant), u.block)), cell, contestants, excluded
-                )
-            )
-    return found
+    """One drawing per cell."""
+    uses = sorted(filter(None, (disk_use(each, vetting) for each in trials)), key=lambda use: palette.place(use.trial))
+    found = {cell: [use for use in uses if use.trial.cell == cell] for cell in [each.trial.cell for each in trials]}
+    return [_draw(own, cell, palette) for cell, own in found.items() if own]
 
 
 def disk_use(evidence: Evidence, vetting: Mapping[str, Mapping[str, Any]]) -> DiskUse | None:
     """Of one trial; None if nothing was measured of its disks."""
     bounds = evidence.trial.measured_ns()
-    machines = [use for use in evidence.machines if use.disk_written_bytes is not None]
-    if bounds is None or bounds[1] <= bounds[0] or not machines:
+    written_bytes = {
+        use.host: use.disk_written_bytes for use in evidence.machines if use.disk_written_bytes is not None
+    }
+    if bounds is None or bounds[1] <= bounds[0] or not written_bytes:
         return None
     seconds = (bounds[1] - bounds[0]) / NANOSECONDS
-
-    def nearness(use: MachineUse) -> float:
-        return (use.disk_written_bytes or 0.0) / (vetted_write_per_s(vetting.get(use.host)) or 1.0)
-
-    nearest = max(machines, key=nearness)
+    vetted_per_s = {host: vetted_write_per_s(vetting.get(host)) for host in written_bytes}
+    nearest = max(written_bytes, key=lambda host: written_bytes[host] / (vetted_per_s[host] or 1.0))
     payload_bytes = evidence.counts.acknowledged_in_window * int(evidence.trial.workload["message_bytes"])
     return DiskUse(
-        evidence.trial.name,
-        evidence.trial.contestant,
-        evidence.trial.block,
-        nearest.host,
-        (nearest.disk_written_bytes or 0.0) / seconds,
-        payload_bytes / seconds,
-        vetted_write_per_s(vetting.get(nearest.host)),
+        trial=evidence.trial,
+        host=nearest,
+        written_per_s=written_bytes[nearest] / seconds,
+        payload_per_s=payload_bytes / seconds,
+        vetted_per_s=vetted_per_s[nearest],
     )
 
 
@@ -89,15 +71,13 @@ def vetted_write_per_s(vetted: Mapping[str, Any] | None) -> float | None:
     return sum(by_device.values()) if by_device else None
 
 
-def _draw(uses: Sequence[DiskUse], cell: Cell, contestants: Sequence[str], excluded: AbstractSet[str]) -> Drawing:
+def _draw(uses: Sequence[DiskUse], cell: Cell, palette: Palette) -> Drawing:
     workload, level = cell
     name = f"disks-{workload}-l{level}"
-    colours = contestant_colours(contestants)
-    with style(name):
-        figure = Figure(figsize=(7.6, _AROUND_INCHES + _ROW_INCHES * len(uses)))
+    with canvas(name, _AROUND_INCHES + _ROW_INCHES * len(uses)) as figure:
         axes = figure.add_subplot()
         for row, use in enumerate(uses):
-            colour = GREY if use.trial in excluded else colours[use.contestant]
+            colour = palette.colour(use.trial)
             axes.barh(row - 0.18, use.written_per_s / _MB, 0.34, color=colour)
             axes.barh(row + 0.18, use.payload_per_s / _MB, 0.34, color="none", edgecolor=colour, hatch="///")
             share = "" if use.share is None else f"{use.share:.1%} of vetted"
@@ -105,7 +85,7 @@ def _draw(uses: Sequence[DiskUse], cell: Cell, contestants: Sequence[str], exclu
                           textcoords="offset points", va="center", fontsize=8.5, color=GREY)  # fmt: skip
         for limit in sorted({use.vetted_per_s for use in uses if use.vetted_per_s}):
             axes.axvline(limit / _MB, color=GREY, linestyle="--", linewidth=1.2)
-        axes.set_yticks(range(len(uses)), [_label(use, use.trial in excluded) for use in uses])
+        axes.set_yticks(range(len(uses)), [palette.label(use.trial) for use in uses])
         axes.invert_yaxis()
         axes.set_xlim(left=0)
         axes.grid(visible=False, axis="y")
@@ -116,18 +96,13 @@ def _draw(uses: Sequence[DiskUse], cell: Cell, contestants: Sequence[str], exclu
         "Hatched: payload acknowledged in all. "
         "Hosts on one machine share its disks."
     )
-    columns = (
-        "trial",
-        "contestant",
-        "block",
-        "host",
-        "written_bytes_per_s",
-        "payload_bytes_per_s",
-        "vetted_bytes_per_s",
-    )
-    rows = [(u.trial, u.contestant, u.block, u.host, u.written_per_s, u.payload_per_s, u.vetted_per_s) for u in uses]
-    return Drawing(name, f"Disks: workload {workload}, durability level {level}", note, svg, columns, rows)
-
-
-def _label(use: DiskUse, is_excluded: bool) -> str:
-    return f"{use.contestant}, block {use.block}{', not compared' if is_excluded else ''}"
+    rates = ("written_bytes_per_s", "payload_bytes_per_s", "vetted_bytes_per_s")
+    rows = [
+        (
+            *(use.trial.name, use.trial.contestant, use.trial.block, use.host),
+            *(use.written_per_s, use.payload_per_s, use.vetted_per_s),
+        )
+        for use in uses
+    ]
+    title = f"Disks: workload {workload}, durability level {level}"
+    return Drawing(name, title, note, svg, ("trial", "contestant", "block", "host", *rates), rows)

@@ -1,4 +1,4 @@
-"""How every figure looks, and how it becomes one inlined SVG. It draws no particular figure.
+"""How every figure looks, and how it becomes one inlined SVG.
 
 Colours are Okabe and Ito's, told apart by colour-blind readers; line styles and markers tell the same things in print.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -19,6 +21,8 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+from analysis.campaign import Trial
 
 BLACK, GREY = "#222222", "#6b7280"
 CONTESTANT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -79,9 +83,34 @@ class Drawings:
         return (*self.ratios, *self.curves, *self.times, *self.disks, *self.vetting)
 
 
-def style(name: str) -> Any:
-    """The context in which a figure is drawn; the name makes its element ids its own, and the same in every run."""
-    return rc_context({**_STYLE, "svg.hashsalt": name})
+@dataclass(frozen=True)
+class Palette:
+    """How trials are told apart: by one colour per contestant, in their order; those that aren't compared are grey."""
+
+    contestants: Sequence[str]
+    excluded: AbstractSet[str]
+
+    def place(self, trial: Trial) -> tuple[int, int]:
+        """What trials are sorted by."""
+        return list(self.contestants).index(trial.contestant), trial.block
+
+    def contestant_colour(self, trial: Trial) -> str:
+        return CONTESTANT_COLOURS[self.place(trial)[0] % len(CONTESTANT_COLOURS)]
+
+    def colour(self, trial: Trial) -> str:
+        return GREY if trial.name in self.excluded else self.contestant_colour(trial)
+
+    def label(self, trial: Trial, of: str = "") -> str:
+        """Contestant and block, `of` what, and whether it isn't compared."""
+        parts = (f"{trial.contestant}, block {trial.block}", of, "not compared" if trial.name in self.excluded else "")
+        return ", ".join(filter(None, parts))
+
+
+@contextmanager
+def canvas(name: str, height_inches: float) -> Iterator[Figure]:
+    """A figure as wide as the page, to be drawn inside; the name makes its element ids its own, and the same in every run."""
+    with rc_context({**_STYLE, "svg.hashsalt": name}):
+        yield Figure(figsize=(7.6, height_inches))
 
 
 def svg_of(figure: Figure, title: str) -> str:
@@ -121,8 +150,3 @@ def mark_phases(axes: Axes, starts_s: Mapping[str, float], *, named: bool) -> No
         if named:
             axes.annotate(name, (start_s, 1), (3, -3), xycoords=("data", "axes fraction"), textcoords="offset points",
                           va="top", fontsize=8, color=GREY)  # fmt: skip
-
-
-def contestant_colours(contestants: Sequence[str]) -> dict[str, str]:
-    """One colour per contestant, in the order they are first named."""
-    return {name: CONTESTANT_COLOURS[n % len(CONTESTANT_COLOURS)] for n, name in enumerate(dict.fromkeys(contestants))}

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from analysis.bounded import Bounded
 from analysis.comparison import Comparison
-from analysis.drawing import BLACK, CONTESTANT_COLOURS, GREY, WARMUP_SHADE, Drawing, plain_log_axis, style, svg_of
+from analysis.drawing import BLACK, CONTESTANT_COLOURS, GREY, WARMUP_SHADE, Drawing, canvas, plain_log_axis, svg_of
 from analysis.formatting import words
 
 _ROW_INCHES, _AROUND_INCHES = 0.34, 0.95
@@ -34,8 +33,7 @@ def axis_limits(low: float, high: float) -> tuple[float, float]:
 def _draw(found: Sequence[Comparison]) -> Drawing:
     (workload, level), first, second = found[0].cell, found[0].first, found[0].second
     name, title = f"ratios-{workload}-l{level}-{first}-{second}", f"{first} over {second}, block by block"
-    with style(name):
-        figure = Figure(figsize=(7.6, _AROUND_INCHES + _ROW_INCHES * len(found)))
+    with canvas(name, _AROUND_INCHES + _ROW_INCHES * len(found)) as figure:
         axes = figure.add_subplot()
         axes.axvline(1, color=GREY, linewidth=1)
         axes.set_xscale("log")
@@ -57,15 +55,8 @@ def _draw(found: Sequence[Comparison]) -> Drawing:
         note += " A triangle: the ratio of a block is not known, but lies beyond: a value fell among messages never answered."
     rows = [
         (
-            *(
-                comparison.metric,
-                entry.block,
-                entry.first.value,
-                entry.second.value,
-                comparison.unit,
-                entry.ratio.value,
-            ),
-            *(entry.ratio.low, _finite(entry.ratio.high), comparison.median.value),
+            *(comparison.metric, entry.block, entry.first.value, entry.second.value, comparison.unit),
+            *(entry.ratio.value, entry.ratio.low, _finite(entry.ratio.high), comparison.median.value),
             *_bounds(comparison),
         )
         for comparison in found

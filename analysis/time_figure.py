@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from analysis.campaign import NANOSECONDS, Trial
 from analysis.catch_up import CATCH_UP
@@ -18,10 +17,11 @@ from analysis.drawing import (
     LINE_STYLES,
     PART_COLOURS,
     Drawing,
+    Palette,
+    canvas,
     mark_phases,
     plain_log_axis,
     shade_warmup,
-    style,
     svg_of,
 )
 from analysis.latencies import RESPONSE
@@ -90,9 +90,7 @@ class TrialSeconds:
                     self.lines[f"cpu % {host}", mode][second] = 100 * modes.get(mode, 0.0) / total
 
 
-def trial_drawing(
-    seconds: TrialSeconds, limits_ms: tuple[float, float] | None, *, is_excluded: bool = False
-) -> Drawing | None:
+def trial_drawing(seconds: TrialSeconds, limits_ms: tuple[float, float] | None, palette: Palette) -> Drawing | None:
     """The drawing of one trial, or None if it recorded nothing. `limits_ms` are shared by the trials to be compared."""
     trial = seconds.trial
     if not seconds.panel("messages/s"):
@@ -100,8 +98,7 @@ def trial_drawing(
     cpu_panels = sorted({panel for panel, _ in seconds.lines if panel.startswith("cpu %")})
     heights = [1.15, 1.6, *[1.0 for _ in cpu_panels], 1.15]
     name = f"time-{trial.name}"
-    with style(name):
-        figure = Figure(figsize=(7.6, 1.62 * sum(heights)))
+    with canvas(name, 1.62 * sum(heights)) as figure:
         panels: Sequence[Axes] = list(
             figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
         )
@@ -126,7 +123,7 @@ def trial_drawing(
         figure.tight_layout(h_pad=0.7)
         svg = svg_of(figure, f"{trial.name} over time")
     note = "Latency by intended time, one point per second; p99 needs 1,000 messages in the second."
-    title = f"{trial.name} (not compared)" if is_excluded else trial.name
+    title = f"{trial.name} (not compared)" if trial.name in palette.excluded else trial.name
     return Drawing(name, title, note, svg, ("panel", "line", "second", "value"), seconds.rows())
 
 

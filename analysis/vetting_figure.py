@@ -1,4 +1,4 @@
-"""Each vetted disk beside its fleet: what dd and fsync measured on it, with the fleet's median. It judges nothing anew."""
+"""Each vetted disk beside its fleet: what dd and fsync measured on it, with the fleet's median."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from analysis.drawing import CONTESTANT_COLOURS, GREY, Drawing, style, svg_of
+from analysis.drawing import CONTESTANT_COLOURS, GREY, Drawing, canvas, svg_of
 
 _PANELS = {  # metric -> (title with unit, what one unit is)
     "dd write": ("dd write (MB/s)", 1e6),
@@ -80,22 +78,15 @@ def _draw(found: Sequence[Reading]) -> Drawing:
     name, title = "vetting", "Vetted disks"
     disks = list(dict.fromkeys(reading.disk for reading in found))
     panels = [metric for metric in _PANELS if any(reading.metric == metric for reading in found)]
-    with style(name):
-        figure = Figure(figsize=(7.6, _AROUND_INCHES + _ROW_INCHES * len(disks)))
+    with canvas(name, _AROUND_INCHES + _ROW_INCHES * len(disks)) as figure:
         row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axes, metric in zip(row, panels, strict=True):
             words, unit = _PANELS[metric]
             own = [reading for reading in found if reading.metric == metric]
             for reading in own:
                 marker, colour = _LOOKS[reading.verdict]
-                axes.plot(
-                    reading.value / unit,
-                    disks.index(reading.disk),
-                    marker,
-                    color=colour,
-                    markersize=6,
-                    linestyle="none",
-                )
+                at = (reading.value / unit, disks.index(reading.disk))
+                axes.plot(*at, marker, color=colour, markersize=6, linestyle="none")
             axes.axvline(median(reading.value for reading in own) / unit, color=GREY, linestyle="--", linewidth=1)
             axes.set_xlim(0, 1.15 * max(reading.value for reading in own) / unit)
             axes.set_title(words, fontsize=9.5, loc="left")
