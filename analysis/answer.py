@@ -17,8 +17,13 @@ from analysis.formatting import bounded, bounded_number, bounded_quantity, inter
 from analysis.latencies import RESPONSE
 from analysis.metrics import RATE
 from analysis.percentiles import Percentile
-from analysis.warned import warned_sentences
-from analysis.weaknesses import design_warnings, excluded_sentence, silence_warnings, size_warnings
+from analysis.weaknesses import (
+    design_warnings,
+    excluded_sentence,
+    silence_warnings,
+    size_warnings,
+    warned_sentences,
+)
 
 _SPOKEN = ("response_latency_p99", "response_latency_p50", RATE, "drain_rate")
 _CELLS_SPOKEN = 3  # of more, each one's ratio would fill the first screen

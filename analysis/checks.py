@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis import disturbance_rules, outcome_rules, validity_rules
-from analysis.evidence import Evidence
-from analysis.finding import HOSTS, Finding, Missing
+from analysis.evidence import HOSTS, Evidence, Finding, Missing
 from analysis.steady_disks import steady_disks
 
 Rule = Callable[[Evidence, Mapping[str, Any]], Finding]

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.evidence import Evidence, MachineUse
-from analysis.finding import Finding, Missing
+from analysis.evidence import Evidence, Finding, MachineUse, Missing
 from analysis.formatting import quantity
 from analysis.latencies import CLIENT_DELAY, SEND_DELAY
 
@@ -25,11 +24,8 @@ def send_delay(evidence: Evidence, bounds: Bounds) -> Finding:
     """
     own, whole = evidence.percentile(CLIENT_DELAY, _P99), evidence.percentile(SEND_DELAY, _P99)
     if own is None or own.value_ns is None:
-        if rule := evidence.ended_by_the_system():
-            return Finding(
-                True, f"The system ended the trial ({rule}) before enough was sent for a p99 of the send delay."
-            )
-        raise Missing("The measure phase has too few sent messages for a p99 of the send delay.")
+        missing = "The measure phase has too few sent messages for a p99 of the send delay."
+        return evidence.unobserved(missing, before="enough was sent for a p99 of the send delay")
     own_ms, bound = own.value_ns / _MS, float(bounds["p99_ms"])
     figures = {"client_p99_ms": own_ms, "bound_ms": bound, "samples": own.samples}
     sentence = (
@@ -59,11 +55,9 @@ def client_cpu(evidence: Evidence, bounds: Bounds) -> Finding:
         raise Missing("No worker reported its CPU time.")
     shares = {worker["worker"]: share for worker in workers if (share := _share_of_core(worker)) is not None}
     silent = [worker["worker"] for worker in workers if worker["worker"] not in shares]
-    rule = evidence.ended_by_the_system()
-    if silent and not rule:
-        raise Missing(f"No CPU time was reported by {', '.join(silent)}.")
-    if not shares:
-        return Finding(True, f"The system ended the trial ({rule}) before any worker could report its CPU time.")
+    if silent and (not shares or not evidence.ended_by_the_system()):
+        missing = f"No CPU time was reported by {', '.join(silent)}."
+        return evidence.unobserved(missing, before="any worker could report its CPU time")
     name, worst = max(shares.items(), key=lambda item: item[1])
     bound = float(bounds["share_of_core"])
     over = "of the measure phase" if all("measured" in worker for worker in workers) else "of the whole load"
@@ -71,7 +65,7 @@ def client_cpu(evidence: Evidence, bounds: Bounds) -> Finding:
     passed, figures = worst <= bound, {"shares_of_core": shares, "bound": bound}
     if "share_of_host" in bounds:
         hosts, host_bound = _busy_shares(evidence), float(bounds["share_of_host"])
-        if not hosts and not rule:
+        if not hosts and not evidence.ended_by_the_system():
             raise Missing("No CPU telemetry of a machine with workers was recorded in the measure phase.")
         figures |= {"shares_of_host": hosts, "host_bound": host_bound}
         if hosts:
@@ -89,11 +83,8 @@ def foreign_load(evidence: Evidence, bounds: Bounds) -> Finding:
     In user mode: what the kernel does for a trial (interrupts, write-back) is accounted to none of its processes.
     """
     machines = {use.host: use.user_cores for use in evidence.machines if use.user_cores is not None}
-    rule = evidence.ended_by_the_system()
     if not machines:
-        if rule:
-            return Finding(True, f"The system ended the trial ({rule}) before the measure phase.")
-        raise Missing("No CPU telemetry was recorded in the measure phase.")
+        return evidence.unobserved("No CPU telemetry was recorded in the measure phase.")
     foreign = {host: max(0.0, cores - _own_user_cores(evidence, host)) for host, cores in machines.items()}
     host, worst = max(foreign.items(), key=lambda item: item[1])
     bound = float(bounds["cores"])
@@ -122,9 +113,7 @@ def cpu_pressure(evidence: Evidence, bounds: Bounds) -> Finding:
         bound = float(bounds["tasks_per_cpu"])
         sentence = f"{worst:.1f} tasks were running or waiting for each CPU ({host}, which tells no pressure); the bound is {bound:g}."
         return Finding(worst <= bound, sentence, {"tasks_per_cpu": queued, "bound": bound})
-    if rule := evidence.ended_by_the_system():
-        return Finding(True, f"The system ended the trial ({rule}) before the measure phase.")
-    raise Missing("No telemetry of a machine with workers was recorded in the measure phase.")
+    return evidence.unobserved("No telemetry of a machine with workers was recorded in the measure phase.")
 
 
 def _share_of_core(worker: Mapping[str, Any]) -> float | None:

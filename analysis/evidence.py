@@ -1,4 +1,4 @@
-"""Everything known about one trial once Spark is done: plain data that rules, comparison and report read. It computes no verdict."""
+"""Everything known about one trial once Spark is done, as plain data, and what a rule finds by it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,22 @@ from analysis.campaign import Trial
 from analysis.catch_up import CatchUp
 from analysis.order import Ordering
 from analysis.percentiles import Percentile
+
+# beside its bounds a rule is given what the declaration says of single hosts: name -> {"judged", "why"}
+HOSTS = "hosts"
+
+
+class Missing(Exception):
+    """An observation that a rule needs was not made; the message says which."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether a rule is satisfied, one sentence with the figures, and the evidence as data."""
+
+    passed: bool
+    sentence: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,6 +117,15 @@ class Evidence:
         """The rule by which the system itself ended the trial, if it did."""
         abort = self.trial.document["abort"]
         return str(abort["rule"]) if abort and abort["axis"] == "outcome" else None
+
+    def unobserved(self, missing: str, before: str = "the measure phase") -> Finding:
+        """What a rule finds where nothing was observed: where the system itself ended the trial, that is its doing.
+
+        Raises Missing where it didn't.
+        """
+        if rule := self.ended_by_the_system():
+            return Finding(True, f"The system ended the trial ({rule}) before {before}.")
+        raise Missing(missing)
 
     def daemons_gone(self) -> list[str]:
         """The daemons that ended, or were another process at the end; none where they were not recorded."""

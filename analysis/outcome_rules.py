@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis.campaign import NANOSECONDS
-from analysis.evidence import Evidence
-from analysis.finding import Finding, Missing
+from analysis.evidence import Evidence, Finding, Missing
 from analysis.formatting import number
 from analysis.promise import is_acknowledged
 

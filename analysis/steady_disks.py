@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from analysis.evidence import Evidence
-from analysis.finding import Finding
+from analysis.evidence import Evidence, Finding
 from analysis.formatting import moment
 
 CHANGED = "warn"  # what vetting calls a disk that is worse than at the first probe

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis.campaign import NANOSECONDS
-from analysis.evidence import Evidence
-from analysis.finding import HOSTS, Finding, Missing
+from analysis.evidence import HOSTS, Evidence, Finding, Missing
 
 _MS = 1e6  # nanoseconds
 _TO_LOCAL_SERVICES = "ena_linklocal_allowance_exceeded"
@@ -61,9 +60,7 @@ def steal(evidence: Evidence, bounds: Bounds) -> Finding:
         if "steal" in use.cpu_shares and use.host not in left_out
     }
     if not shares:
-        if rule := evidence.ended_by_the_system():
-            return Finding(True, f"The system ended the trial ({rule}) before the measure phase.")
-        raise Missing("No CPU telemetry was recorded in the measure phase.")
+        return evidence.unobserved("No CPU telemetry was recorded in the measure phase.")
     host, worst = max(shares.items(), key=lambda item: item[1])
     bound = float(bounds["share"])
     sentence = f"CPU steal was at most {worst:.2%} of the measure phase ({host}); the bound is {bound:.2%}."
@@ -78,9 +75,7 @@ def network_allowance(evidence: Evidence, bounds: Bounds) -> Finding:
     """
     counted = {use.host: use.allowances_exceeded for use in evidence.machines}
     if not counted:
-        if rule := evidence.ended_by_the_system():
-            return Finding(True, f"The system ended the trial ({rule}) before the measure phase.")
-        raise Missing("No telemetry was recorded in the measure phase.")
+        return evidence.unobserved("No telemetry was recorded in the measure phase.")
     uncounted = sorted(host for host, counters in counted.items() if not counters)
     exceeded = {
         (host, name): growth

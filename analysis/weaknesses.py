@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from analysis.campaign import Campaign
+from analysis.checks import VALIDITY, WARN, Check
 from analysis.comparison import Exclusion
 from analysis.evidence import Evidence
 
@@ -36,6 +37,18 @@ def silence_warnings(trials: Sequence[Evidence]) -> list[str]:
                 f"{contestant}. They count as later than all others: of a percentile that falls among them only a lower bound is known."
             )
     return found
+
+
+def warned_sentences(checks: Iterable[Check], trials: Collection[str]) -> list[str]:
+    """One per check that warned of any of these trials: of how many, and what it said of the first."""
+    found: dict[str, list[Check]] = {}
+    for check in checks:
+        if check.axis == VALIDITY and check.verdict == WARN and check.trial in trials:
+            found.setdefault(check.check, []).append(check)
+    return [
+        f"{name} warns of {len(warned)} of {len(trials)} trials, which count all the same; of {warned[0].trial}: {warned[0].sentence}"
+        for name, warned in found.items()
+    ]
 
 
 def excluded_sentence(excluded: Sequence[Exclusion]) -> str:

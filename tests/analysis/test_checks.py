@@ -12,8 +12,7 @@ import pytest
 from analysis.audit import Delivery
 from analysis.campaign import Trial
 from analysis.checks import RULES, Check, judge, validity_of
-from analysis.evidence import Counts, Evidence, MachineUse
-from analysis.finding import Finding
+from analysis.evidence import Counts, Evidence, Finding, MachineUse
 from analysis.latencies import CLIENT_DELAY, END_TO_END
 from analysis.metrics import UNITS, is_withheld, measurements
 from analysis.order import Ordering

@@ -14,7 +14,7 @@ from analysis.checks import Check, judge
 from analysis.evidence import Counts, DaemonUse, Evidence, MachineUse
 from analysis.latencies import CLIENT_DELAY, SEND_DELAY, Series, produced_latencies
 from analysis.percentiles import exact_percentiles
-from analysis.warned import warned_sentences
+from analysis.weaknesses import warned_sentences
 from tests.analysis.synthetic_results import CHECKS, Plan, Shape, trial_document
 
 MS = 1_000_000
