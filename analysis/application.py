@@ -35,8 +35,8 @@ from analysis.page import render_page
 from analysis.pipeline import Aggregates, aggregate
 from analysis.ratio_figure import ratio_drawings
 from analysis.report import Results, report_document
+from analysis.session import Progress, run_task
 from analysis.storage import Storage
-from analysis.task import Progress, run_task
 from analysis.time_figure import TrialSeconds, shared_limits_ms, trial_drawing
 from analysis.vetting_figure import vetting_drawings
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from analysis.schema import DRAIN, MEASURE, require_known_schema
+from analysis.documents import require_known_schema
+from analysis.schema import DRAIN, MEASURE
 from analysis.storage import Storage
 from contract import results_folder as layout
 from contract.durability import contestant_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analysis.documents import write_json
 from analysis.drawing import Drawing
 from analysis.schema import PARQUET_SCHEMA_KEY, SCHEMA_VERSION
 
@@ -48,11 +48,6 @@ def write_table(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], sche
     """The same rows as <name>.csv and <name>.parquet; a column that a row doesn't have is null."""
     _write_csv(folder / f"{name}.csv", schema.names, ([row.get(column) for column in schema.names] for row in rows))
     pq.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema=schema), folder / f"{name}.parquet")
-
-
-def write_json(path: Path, document: Any) -> None:
-    """A document, indented; refuses what JSON doesn't have (infinity, not a number)."""
-    path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -1,12 +1,18 @@
-"""A Spark session for this job: quiet, without a web page, and on one machine reachable from that machine only. Runs no query."""
+"""A Spark session for this job: quiet, without a web page, and on one machine reachable from that machine only."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
+from collections.abc import Callable
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
+
+from analysis.errors import run_plain_task
+
+Progress = Callable[[str], None]
 
 # each trial is small next to what Spark's defaults are made for; a cluster's own configuration goes first
 _DEFAULTS = {
@@ -41,3 +47,15 @@ def start_session(application: str) -> SparkSession:
     for key, value in {**_DEFAULTS, **(_ONE_MACHINE if on_one_machine else {})}.items():
         conf.setIfMissing(key, value)
     return SparkSession.builder.appName(application).config(conf=conf).getOrCreate()
+
+
+def run_task(title: str, task: Callable[[SparkSession, Progress], object]) -> int:
+    """Starts a session, runs the task, ends the session. Returns 0, or 1 after an AnalysisError, which it prints."""
+    started_s = time.monotonic()
+    spark = start_session(title)
+    try:
+        return run_plain_task(
+            lambda: task(spark, lambda step: print(f"{time.monotonic() - started_s:6.1f} s  {step}", flush=True))
+        )
+    finally:
+        spark.stop()

@@ -1,4 +1,4 @@
-"""The only door to files: local disk, S3 or any other Hadoop file system, by the URI alone. It never interprets content."""
+"""The only door to files: local disk, S3 or any other Hadoop file system, by the URI alone."""
 
 from __future__ import annotations
 
@@ -47,10 +47,6 @@ class Storage:
         """Whether a file or folder is there."""
         return bool(self._system(uri).exists(self._path(uri)))
 
-    def is_file(self, uri: str) -> bool:
-        """Whether a file is there, and no folder."""
-        return bool(self._system(uri).isFile(self._path(uri)))
-
     def entries(self, uri: str) -> list[Entry]:
         """What a folder holds, by name; empty if it isn't there. Names that start with . or _ are work in progress."""
         if not self.exists(uri):
@@ -79,10 +75,6 @@ class Storage:
         """The footers of Parquet files, in the order given."""
         with ThreadPoolExecutor(_FOOTER_READERS) as readers:
             return list(readers.map(self._footer, uris))
-
-    def qualified(self, uri: str) -> str:
-        """The URI in full, as Spark names the files that it has read."""
-        return str(self._system(uri).makeQualified(self._path(uri)).toString())
 
     def publish(self, folder: Path, out: str, *, kind: str = "report", replaces: Collection[str] = OUTPUTS) -> None:
         """Copies a finished local folder to `out`: aside first, then renamed over what was there, `_SUCCESS` last.

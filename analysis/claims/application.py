@@ -17,8 +17,8 @@ from analysis.claims.figures import PRINTED_FILE, RAW_FILE, Figure, packaged_fig
 from analysis.claims.judge import Printed, Substituted, weigh
 from analysis.claims.raw_results import with_raw_results
 from analysis.claims.verdict import VERDICTS, Verdict
-from analysis.document_schema import SCHEMA_VERSION
-from analysis.plain_task import run_plain_task
+from analysis.documents import SCHEMA_VERSION
+from analysis.errors import run_plain_task
 
 
 def run(arguments: Sequence[str], scratch: Path) -> int:

@@ -22,7 +22,7 @@ from analysis.claims.judge import weigh
 from analysis.claims.own_campaign import promised_by, to_published
 from analysis.claims.quantity import Range, exactly
 from analysis.claims.verdict import Reason, Verdict
-from analysis.document_schema import require_known_schema
+from analysis.documents import require_known_schema
 from analysis.errors import AnalysisError
 
 _CATCH_UP = "catch-up-reads"

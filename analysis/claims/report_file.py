@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.document_schema import require_known_schema
+from analysis.documents import require_known_schema
 from analysis.errors import AnalysisError
 
 _MOST_BYTES = 1 << 30

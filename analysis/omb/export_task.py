@@ -13,12 +13,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from analysis.campaign import Campaign, Trial, read_campaign
+from analysis.documents import write_json
 from analysis.errors import AnalysisError
 from analysis.load import load_records
 from analysis.omb.export import ABOUT, figures, result_document, span_of
-from analysis.outputs import write_json
+from analysis.session import Progress, run_task
 from analysis.storage import SUCCESS, Storage
-from analysis.task import Progress, run_task
 
 ABOUT_FILE = "about.txt"
 

@@ -16,12 +16,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from analysis.errors import AnalysisError
+from analysis.errors import AnalysisError, run_plain_task
 from analysis.omb.folder import require_replaceable, write_folder
 from analysis.omb.result_file import MOST_BYTES, NEXT, is_plain, read_result
 from analysis.omb.rows import Imported, import_result
 from analysis.omb.write import OUTPUTS, Copy, Refused, import_document, write_import
-from analysis.plain_task import run_plain_task
 
 
 def run(arguments: Sequence[str], scratch: Path) -> int:

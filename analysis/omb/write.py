@@ -9,10 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from analysis.documents import write_json
 from analysis.omb.folder import SUCCESS
 from analysis.omb.layout import NOTES, ORIGIN
 from analysis.omb.rows import Imported
-from analysis.outputs import SUMMARY, write_json, write_table
+from analysis.outputs import SUMMARY, write_table
 from analysis.schema import PARQUET_SCHEMA_KEY, SCHEMA_VERSION
 
 _FIELDS: list[pa.Field[Any]] = [

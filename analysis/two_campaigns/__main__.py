@@ -1,41 +1,69 @@
-"""python -m analysis.two_campaigns FIRST SECOND [--despite GROUP ...]: prints one JSON object, or says what isn't alike and exits 1."""
+"""python -m analysis.two_campaigns FIRST SECOND [--despite GROUP ...]: prints one JSON object, or says what isn't alike and exits 1.
+
+The headline figures of two campaigns: the range of every sound trial's value, the medians, and their ratio. Two campaigns share no
+block. Whatever changed between them besides what was meant to (machines, time of day, wear of the disks) is in the ratio, and no
+interval is computed: the ranges are shown, and whether they overlap.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.bounded import median_of, range_of
-from analysis.errors import AnalysisError
-from analysis.schema import require_known_schema
+from analysis.bounded import Bounded, from_json, median_of, range_of
+from analysis.campaign import AA, OPEN_LOOP
+from analysis.checks import EXCLUDED
+from analysis.comparison import HEADLINES
+from analysis.documents import read_document
+from analysis.errors import AnalysisError, run_plain_task
+from analysis.metrics import RATE
 from analysis.two_campaigns.conditions import GROUPS, Difference, conditions, differences
-from analysis.two_campaigns.effective import effective_settings
-from analysis.two_campaigns.figures import Figure, figures
 
 _SHOWN = 12
 
 
+@dataclass(frozen=True)
+class Figure:
+    """One metric of one contestant in one cell: the values of its sound trials, in the first campaign and in the second.
+
+    As in every comparison, A/A blocks are left out, and all but the rate where each trial had a rate of its own.
+    """
+
+    workload: str
+    durability: str
+    system: str
+    metric: str
+    unit: str
+    first: tuple[Bounded, ...]
+    second: tuple[Bounded, ...]
+
+    @property
+    def ratio(self) -> Bounded | None:
+        """Median of the second over median of the first; None if that is 0."""
+        return median_of(self.second).over(median_of(self.first)) if median_of(self.first).high else None
+
+    @property
+    def overlap(self) -> bool:
+        """Whether the ranges have a value in common, or may have."""
+        firsts, seconds = (range_of(values) for values in (self.first, self.second))
+        return firsts.low <= seconds.high and seconds.low <= firsts.high
+
+
 def main(arguments: Sequence[str]) -> int:
-    """The only place that prints."""
+    """Parses the arguments and prints the comparison."""
     parser = argparse.ArgumentParser(prog="two_campaigns", description=__doc__)
     parser.add_argument("first", type=Path)
     parser.add_argument("second", type=Path)
     parser.add_argument("--despite", action="append", default=[], choices=GROUPS)
     options = parser.parse_args(arguments)
-    try:
-        document = compare(options.first, options.second, despite=options.despite)
-    except AnalysisError as error:
-        print(f"error: {error}", file=sys.stderr)
-        if error.next_step:
-            print(f"next: {error.next_step}", file=sys.stderr)
-        return 1
-    print(json.dumps(document, indent=1))
-    return 0
+    return run_plain_task(
+        lambda: print(json.dumps(compare(options.first, options.second, despite=options.despite), indent=1))
+    )
 
 
 def compare(first: Path, second: Path, *, despite: Sequence[str] = ()) -> dict[str, Any]:
@@ -63,37 +91,24 @@ def compare(first: Path, second: Path, *, despite: Sequence[str] = ()) -> dict[s
     }
 
 
+def _documents(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    manifest, report = folder / "manifest.json", folder / "report" / "report.json"
+    if not manifest.is_file():
+        raise AnalysisError(f"{folder} is not a results folder: it has no manifest.json.", next_step="samebox status")
+    if not report.is_file():
+        raise AnalysisError(f"{folder} has no report yet.", next_step=f"samebox report {folder}")
+    next_step = "Was it cut off? Get the file as samebox wrote it, with a report by the version that ran the campaign."
+    return read_document(manifest, next_step=next_step), read_document(report, next_step=next_step)
+
+
 def _conditions(folder: Path, manifest: dict[str, Any], report: dict[str, Any]) -> dict[str, dict[str, str]]:
     try:
-        return conditions(manifest, report, effective_settings(folder, manifest, report["trials"]))
+        return conditions(folder, manifest, report)
     except KeyError as key:
         raise AnalysisError(
             f"{folder}: manifest.json or report.json lacks {key}: another version of samebox wrote it.",
             next_step="Compare campaigns that one version has run and reported.",
         ) from None
-
-
-def _documents(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    found = []
-    for file in (folder / "manifest.json", folder / "report" / "report.json"):
-        if not file.is_file():
-            if file.name == "manifest.json":
-                raise AnalysisError(
-                    f"{folder} is no results folder: it has no manifest.json.", next_step="samebox status"
-                )
-            raise AnalysisError(f"{folder} has no report yet.", next_step=f"samebox report {folder}")
-        try:
-            document = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:  # not UTF-8, or not JSON
-            raise AnalysisError(
-                f"{file}: not valid JSON: {error}", next_step="Was it cut off? Get the file as samebox wrote it."
-            ) from None
-        if not isinstance(document, dict):
-            raise AnalysisError(f"{file}: expected a JSON object.", next_step="Get the file as samebox wrote it.")
-        next_step = "Make the report with the samebox version that ran the campaign, and compare with that one."
-        require_known_schema(document, str(file), next_step=next_step)
-        found.append(document)
-    return found[0], found[1]
 
 
 def _unlike(first: Path, second: Path, refused: Sequence[Difference]) -> AnalysisError:
@@ -127,6 +142,31 @@ def _figure(found: Figure) -> dict[str, Any]:
         "ratio": found.ratio.to_json() if found.ratio else None,
         "overlap": found.overlap,
     }
+
+
+def figures(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Figure]:
+    """Every headline metric that both campaigns (their report.json) have for the same system, level and workload."""
+    ones, others = _values(first), _values(second)
+    found = [Figure(*key, tuple(ones[key]), tuple(others[key])) for key in ones if key in others]
+    return sorted(found, key=lambda each: (each.workload, each.durability, each.system, _order(each.metric)))
+
+
+def _values(report: Mapping[str, Any]) -> dict[tuple[str, str, str, str, str], list[Bounded]]:
+    sound = {
+        trial["trial"]: HEADLINES if trial["workload"]["pacing"] == OPEN_LOOP else (RATE,)
+        for trial in report["trials"]
+        if trial["validity"] not in EXCLUDED and trial.get("block_kind") != AA
+    }
+    found: dict[tuple[str, str, str, str, str], list[Bounded]] = {}
+    for row in report["summary"]:
+        if row["metric"].split("[")[0] in sound.get(row["trial"], ()):
+            key = (row["workload"], row["durability"], row["system"], row["metric"], row["unit"])
+            found.setdefault(key, []).append(from_json(row))
+    return found
+
+
+def _order(metric: str) -> int:
+    return HEADLINES.index(metric.split("[")[0])
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
-"""What must be alike for two campaigns' figures to be put side by side, and what differs. It looks at no figure."""
+"""What must be alike for two campaigns' figures to be put side by side, and what differs."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from analysis.two_campaigns.effective import UNKNOWN, Effective
+from analysis.checks import EXCLUDED
+from contract import results_folder as layout
+
+UNKNOWN = "not recorded"
 
 GROUPS = (
     "testbed",
@@ -35,10 +39,9 @@ class Difference:
     second: str | None
 
 
-def conditions(
-    manifest: Mapping[str, Any], report: Mapping[str, Any], effective: Effective
-) -> dict[str, dict[str, str]]:
+def conditions(folder: Path, manifest: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Group -> condition -> value, of a campaign's manifest.json and report.json, and of what was read back in its trials."""
+    effective = _effective(folder, manifest, report["trials"])
     hosts = manifest["testbed"]["hosts"]
     roles = Counter(host["role"] for host in hosts)
     types = {role: sorted({host["instance_type"] for host in hosts if host["role"] == role}) for role in roles}
@@ -117,3 +120,52 @@ def _flat(value: Any, prefix: str = "") -> dict[str, str]:
     for key, inner in value.items():
         found |= _flat(inner, f"{prefix}.{key}" if prefix else str(key))
     return found
+
+
+def _effective(
+    folder: Path, manifest: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]
+) -> Mapping[str, Mapping[str, str]]:
+    """What the running processes of the sound trials said their settings were, and of a client, what it was given:
+    system.level.workload -> component.key -> value.
+
+    What several hosts or trials say is one value if it is the same, else all of them. Addresses and folders of hosts are replaced by
+    their roles.
+    """
+    places = _places(manifest)
+    found: dict[str, dict[str, set[str]]] = {}
+    for trial in trials:
+        if trial["validity"] in EXCLUDED:
+            continue
+        cell = f"{trial['system']}.{trial['durability']['name']}.{trial['workload']['name']}"
+        values = found.setdefault(cell, defaultdict(set))
+        for component, key, value in _read(folder / layout.trial_folder(str(trial["trial"])) / layout.TRIAL):
+            for place, name in places:
+                value = value.replace(place, name)
+            values[f"{component}.{key}"].add(value)
+    return {cell: {key: " | ".join(sorted(seen)) for key, seen in values.items()} for cell, values in found.items()}
+
+
+def _read(file: Path) -> Iterable[tuple[str, str, str]]:
+    """Component without its host, key, value."""
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8"))["settings"]
+        components = {**settings["effective"], "client": settings.get("client") or {}}
+    except (OSError, ValueError, KeyError):
+        yield "settings", "effective", UNKNOWN
+        return
+    for component, own in components.items():
+        kind = "/".join(part for part in component.split("/") if not part.rpartition("-")[2].isdigit())
+        for key, value in own.items():
+            yield kind, key, str(value)
+
+
+def _places(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What stands in settings for a host, and its role instead; the longest first."""
+    found = {}
+    for host in manifest["testbed"]["hosts"]:
+        for key in ("address", "root"):
+            if host.get(key):
+                found[str(host[key])] = f"<{key} of a {host['role']}>"
+        for number, each in enumerate(host.get("data_dirs") or [], start=1):
+            found[str(each["path"])] = f"<data {number} of a {host['role']}>"
+    return sorted(found.items(), key=lambda each: -len(each[0]))
