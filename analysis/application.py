@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from analysis.answer import answer
 from analysis.campaign import Campaign, read_campaign
 from analysis.checks import judge
-from analysis.claims.page import claim_rows
+from analysis.claims.application import claim_rows
 from analysis.comparison import compare, count_outcomes, excluded_trials
 from analysis.cross_check import CHECKS as NATIVE_CHECKS
 from analysis.cross_check import cross_checks
@@ -69,7 +69,7 @@ def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, p
     drawings = draw(found, aggregates)
     report = report_document(found)
     progress("claims")
-    report["claims"] = [row.to_json() for row in claim_rows(report)]
+    report["claims"] = claim_rows(report)
     folder = scratch / "report"
     folder.mkdir()
     write_outputs(folder, page=render_page(report, drawings), report=report, drawings=drawings.all)

@@ -1,4 +1,4 @@
-"""The task of claims: claims and evidence in, one JSON document of verdicts out. It changes nothing in the results, and needs no Spark.
+"""The task of claims: claims and evidence in, one JSON document of verdicts out. It needs no Spark.
 
 Exit code 0: verdicts were written, whatever they are; 1: they weren't.
 """
@@ -6,45 +6,42 @@ Exit code 0: verdicts were written, whatever they are; 1: they weren't.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from analysis.claims.claim import Document, packaged_documents
-from analysis.claims.conclude import Kind, conclude
+from analysis.claims.conclude import conclude, number, shown_part, verdicts_on
 from analysis.claims.figures import PRINTED_FILE, RAW_FILE, Figure, packaged_figures
-from analysis.claims.judge import Printed, Substituted, weigh
-from analysis.claims.raw_results import with_raw_results
+from analysis.claims.judge import Found, Published, Weighed, weigh
 from analysis.claims.verdict import VERDICTS, Verdict
-from analysis.documents import SCHEMA_VERSION
+from analysis.documents import SCHEMA_VERSION, write_json
 from analysis.errors import run_plain_task
+
+MISMATCH = 0.05  # beyond this share a printed figure isn't its raw result, rounded
 
 
 def run(arguments: Sequence[str], scratch: Path) -> int:
     """Parses the arguments and writes the verdicts."""
     del scratch
     parser = argparse.ArgumentParser(prog="job.py claims", description="Puts published claims beside evidence.")
-    parser.add_argument("out", help="the JSON file to write")
+    parser.add_argument("out", type=Path, help="the JSON file to write")
     evidence = parser.add_mutually_exclusive_group()
     evidence.add_argument("--results", type=Path, help="a campaign's results folder with its report")
     evidence.add_argument("--imported", type=Path, help="a folder that import-omb wrote")
     options = parser.parse_args(arguments)
-
-    def write() -> None:
-        document = claims_document(results=options.results, imported=options.imported)
-        Path(options.out).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-    return run_plain_task(write)
+    return run_plain_task(
+        lambda: write_json(options.out, claims_document(results=options.results, imported=options.imported))
+    )
 
 
 def claims_document(*, results: Path | None = None, imported: Path | None = None) -> dict[str, Any]:
     """Every claim's verdict: by what is printed, by a campaign's own report, or by imported results."""
     documents, figures = packaged_documents(), packaged_figures(PRINTED_FILE)
-    # each kind of evidence loads what it alone needs
+    # each kind of evidence imports what it alone needs
     if results is not None:
-        from analysis.claims.own_campaign import described
-        from analysis.claims.report_file import read_report
+        from analysis.claims.own_campaign import described, read_report
 
         report = read_report(results)
         verdicts, evidence = campaign_verdicts(documents, figures, report), described(report, str(results))
@@ -52,7 +49,7 @@ def claims_document(*, results: Path | None = None, imported: Path | None = None
         from analysis.claims.imported import read_imported
 
         found = read_imported(imported)
-        verdicts, evidence = found.verdicts(documents, figures), found.described()
+        verdicts, evidence = verdicts_on(documents, figures, found), found.described()
     else:
         verdicts, evidence = printed_verdicts(documents, figures), {"kind": "printed"}
     return {
@@ -66,14 +63,12 @@ def claims_document(*, results: Path | None = None, imported: Path | None = None
 
 def printed_verdicts(documents: Sequence[Document], figures: Sequence[Figure]) -> list[Verdict]:
     """By the printed figures; the sentences say where raw results that were published beside them differ."""
-    printed, raw = Printed(), Substituted({figure.key: figure.value for figure in packaged_figures(RAW_FILE)})
-    verdicts = []
-    for document in documents:
-        of_printed, of_raw = (weigh(document.claims, figures, evidence) for evidence in (printed, raw))
-        for weighed, beside in zip(of_printed, of_raw, strict=True):
-            verdict = conclude(document, weighed, printed, Kind())
-            verdicts.append(with_raw_results(verdict, weighed, beside, raw.values))
-    return verdicts
+    printed, raw = Published.of(figures), Published.of(packaged_figures(RAW_FILE))
+    return [
+        _with_raw_results(conclude(document, weighed, printed), weighed, beside, raw.values)
+        for document in documents
+        for weighed, beside in zip(*(weigh(document, figures, each) for each in (printed, raw)), strict=True)
+    ]
 
 
 def campaign_verdicts(
@@ -82,11 +77,59 @@ def campaign_verdicts(
     """By a campaign's own report (the document of its report.json)."""
     from analysis.claims.own_campaign import own_campaign
 
-    kind = Kind(sampled=True, relations_only=bool(report["manifest"].get("scale")))
-    verdicts = []
-    for document in documents:
-        evidence = own_campaign(report, document)
-        verdicts += [
-            conclude(document, weighed, evidence, kind) for weighed in weigh(document.claims, figures, evidence)
-        ]
-    return verdicts
+    return verdicts_on(documents, figures, own_campaign(report))
+
+
+def claim_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The report's chapter on claims: those about something that the campaign ran, by the printed figures and by its own report."""
+    ran = {str(trial["experiment"]) for trial in report["trials"]}
+    documents, figures = packaged_documents(), packaged_figures(PRINTED_FILE)
+    documents = tuple(each for each in documents if ran & {cell.experiment for cell in each.cells})
+    printed, own = printed_verdicts(documents, figures), campaign_verdicts(documents, figures, report)
+    return [
+        {"printed": one.to_json(), "own": other.to_json()}
+        for one, other in zip(printed, own, strict=True)
+        if ran & set(other.experiments)
+    ]
+
+
+def _with_raw_results(
+    verdict: Verdict, printed: Weighed, raw: Weighed, values: Mapping[tuple[str, ...], float]
+) -> Verdict:
+    """A verdict on printed figures whose sentence says of how many of its rows there is a raw result, and what those say."""
+    (of_printed,), (of_raw,) = printed.blocks.values(), raw.blocks.values()
+    rows = {figure.key: figure for named in printed.rows.values() for figure in named}
+    backed = [figure for figure in rows.values() if figure.key in values]
+    if not backed:
+        return verdict
+    wrong = [figure for figure in backed if abs(figure.value - values[figure.key]) > MISMATCH * figure.value]
+    said = [*_turned(raw, of_printed, of_raw), *(_corrected(figure, values[figure.key]) for figure in wrong)]
+    agreement = "they say otherwise" if _differs(of_printed, of_raw) else "they differ" if said else "they agree"
+    counted = f"Raw results are published for {_share(len(backed), len(rows))}"
+    sentence = f"{counted}; {agreement}{': ' if said else ''}{'; '.join(said)}."
+    return replace(verdict, sentence=f"{verdict.sentence} {sentence}")
+
+
+def _share(backed: int, rows: int) -> str:
+    if backed == rows:
+        return {1: "its one row", 2: "both of its rows"}.get(rows, f"all of its {rows} rows")
+    return f"{backed} of its {rows} rows"
+
+
+def _differs(of_printed: Sequence[Found], of_raw: Sequence[Found]) -> bool:
+    return any(
+        raw.holds is not None and raw.holds != printed.holds for printed, raw in zip(of_printed, of_raw, strict=True)
+    )
+
+
+def _turned(raw: Weighed, of_printed: Sequence[Found], of_raw: Sequence[Found]) -> list[str]:
+    """The parts that come out otherwise by the raw results."""
+    return [
+        f"{shown_part(part, [found], {})}{'' if found.holds else ', so not as claimed'}"
+        for part, found, before in zip(raw.claim.parts, of_raw, of_printed, strict=True)
+        if found.holds is not None and found.holds != before.holds
+    ]
+
+
+def _corrected(figure: Figure, value: float) -> str:
+    return f"{figure.place} is {number(value)} {figure.unit}, printed {number(figure.value)}"

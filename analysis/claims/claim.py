@@ -1,4 +1,4 @@
-"""Claims as data: reads the files of claims, one for each document. Refuses what it doesn't know; it evaluates nothing."""
+"""Claims as data: the files of claims, one for each document. What isn't understood is refused when a file is read."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ _TAKES = (ONE, SMALLEST, LARGEST, ALL)
 _REASONS = {reason.word: reason for reason in Reason}
 _LIMITS = ("above", "below", "at_least", "at_most")
 _RELATIVE = ("", "times", "%")
+# what a part is, told by its key -> its other keys
+_PART_KEYS: Mapping[str, Sequence[str]] = {
+    "reason": (),
+    "holds": ("as_printed",),
+    "figure": ("unit", "is", "from", "to", "within", "as_printed", *_LIMITS),
+}
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,7 @@ def read_document(text: str, file: str) -> Document:
     ids = [claim.id for claim in claims]
     twice = sorted({each for each in ids if ids.count(each) > 1})
     if twice:
-        raise AnalysisError(f"{file}: {', '.join(twice)} is there twice.")
+        raise AnalysisError(f"{file}: duplicate claim {', '.join(twice)}.")
     cells = tuple(_cell(entry, source, file) for entry in table.get("cells", []))
     return Document(file.removesuffix(".toml"), _text(table, "title", file), source, cells, claims)
 
@@ -129,14 +135,8 @@ def _claim(table: Mapping[str, Any], source: str, file: str) -> Claim:
     unused = set(values) - {name for part in parts for name in part.names}
     if unused:
         raise AnalysisError(f"{where}: no part needs {', '.join(sorted(unused))}.")
-    return Claim(
-        _text(table, "id", where),
-        _text(table, "sentence", where),
-        _text(table, "where", where),
-        values,
-        parts,
-        table.get("note", ""),
-    )
+    own_id, sentence, place = (_text(table, key, where) for key in ("id", "sentence", "where"))
+    return Claim(own_id, sentence, place, values, parts, table.get("note", ""))
 
 
 def _named(table: Mapping[str, Any], source: str, where: str) -> Named:
@@ -152,32 +152,40 @@ def _selection(table: Mapping[str, Any], source: str, where: str) -> Selection:
     return {column: tuple(map(str, of if isinstance(of, list) else [of])) for column, of in asked.items()}
 
 
+def _cell(table: Mapping[str, Any], source: str, file: str) -> Cell:
+    where = f"{file}, cells"
+    _refuse_unknown(table, ("rows", "experiment", "workload", "durability"), where)
+    rows = _selection(table.get("rows", {}), source, where)
+    return Cell(rows, _text(table, "experiment", where), _text(table, "workload", where), table.get("durability"))
+
+
 def _part(table: Mapping[str, Any], names: Sequence[str], where: str) -> Part:
     what = _text(table, "what", where)
     where = f"{where}, {what!r}"
-    if "reason" in table:
-        _refuse_unknown(table, ("what", "reason"), where)
+    kind = next((kind for kind in _PART_KEYS if kind in table), "figure")
+    _refuse_unknown(table, ("what", kind, *_PART_KEYS[kind]), where)
+    if kind == "reason":
         return Part(what, reason=_reason(table["reason"], where))
-    as_printed = _reason(table["as_printed"], where) if "as_printed" in table else None
-    if "holds" in table:
-        _refuse_unknown(table, ("what", "holds", "as_printed"), where)
-        holds = _text(table, "holds", where)
-        return Part(what, holds=holds, as_printed=as_printed, names=_used(holds, names, where))
-    _refuse_unknown(table, ("what", "figure", "unit", "is", "from", "to", "within", "as_printed", *_LIMITS), where)
-    figure = _text(table, "figure", where)
+    expression, is_condition = _text(table, kind, where), kind == "holds"
     try:
-        stretch, claimed = _stretch(table)
+        stretch, claimed = (None, "") if is_condition else _stretch(table)
+        used = names_in(expression, condition=is_condition)
     except (ValueError, KeyError) as error:
         raise AnalysisError(f"{where}: {error}.") from None
+    if unknown := [name for name in used if name not in names]:
+        raise AnalysisError(f"{where}: no value is named {unknown[0]!r}. Valid choices: {', '.join(names)}.")
+    if not used:  # it would say nothing of the evidence
+        raise AnalysisError(f"{where}: {expression!r} needs none of the claim's values.")
     return Part(
         what,
-        figure=figure,
+        figure=None if is_condition else expression,
+        holds=expression if is_condition else None,
         interval=stretch,
         claimed=claimed,
         unit=table.get("unit", ""),
         within=table.get("within", ""),
-        as_printed=as_printed,
-        names=_used(figure, names, where),
+        as_printed=_reason(table["as_printed"], where) if "as_printed" in table else None,
+        names=used,
     )
 
 
@@ -189,20 +197,11 @@ def _reason(word: str, where: str) -> Reason:
 
 def _stretch(table: Mapping[str, Any]) -> tuple[Interval, str]:
     """The interval that a part asks for, and its words."""
-    limits = [name for name in _LIMITS if name in table]
+    limits = {name: float(table[name]) for name in _LIMITS if name in table}
     if limits:
-        low = next((name for name in limits if name in ("above", "at_least")), None)
-        high = next((name for name in limits if name in ("below", "at_most")), None)
         words = "asked: " + " and ".join(f"{name.replace('_', ' ')} {table[name]}" for name in limits)
-        return (
-            Interval(
-                float(table[low]) if low else None,
-                float(table[high]) if high else None,
-                low == "at_least",
-                high == "at_most",
-            ),
-            words,
-        )
+        low, high = limits.get("above", limits.get("at_least")), limits.get("below", limits.get("at_most"))
+        return Interval(low, high, "at_least" in limits, "at_most" in limits), words
     if "within" not in table or not ("is" in table or {"from", "to"} <= set(table)):
         raise ValueError(
             'needs "is", or "from" and "to", each "within" a tolerance, or a limit (' + ", ".join(_LIMITS) + ")"
@@ -212,31 +211,10 @@ def _stretch(table: Mapping[str, Any]) -> tuple[Interval, str]:
     return spread(table["from"], table["to"], table["within"]), f"claimed {table['from']} to {table['to']}"
 
 
-def _cell(table: Mapping[str, Any], source: str, file: str) -> Cell:
-    where = f"{file}, cells"
-    _refuse_unknown(table, ("rows", "experiment", "workload", "durability"), where)
-    rows = _selection(table.get("rows", {}), source, where)
-    return Cell(rows, _text(table, "experiment", where), _text(table, "workload", where), table.get("durability"))
-
-
-def _used(expression: str, names: Sequence[str], where: str) -> tuple[str, ...]:
-    """The names in an expression; an expression without any would say nothing of the evidence."""
-    try:
-        used = names_in(expression)
-    except ValueError as error:
-        raise AnalysisError(f"{where}: {error}.") from None
-    unknown = [name for name in used if name not in names]
-    if unknown:
-        raise AnalysisError(f"{where}: no value is named {unknown[0]!r}. Valid choices: {', '.join(names)}.")
-    if not used:
-        raise AnalysisError(f"{where}: {expression!r} needs none of the claim's values.")
-    return used
-
-
 def _text(table: Mapping[str, Any], key: str, where: str) -> str:
     value = table.get(key)
     if not isinstance(value, str) or not value:
-        raise AnalysisError(f"{where}: {key} is missing or no text.")
+        raise AnalysisError(f"{where}: {key} is missing or not a text.")
     return value
 
 

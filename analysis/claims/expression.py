@@ -1,19 +1,23 @@
-"""Expressions of claims over named quantities: arithmetic and comparisons as Python writes them, and six functions. Nothing else.
+"""Expressions of claims over named quantities: Python's arithmetic and comparisons, and six functions.
 
     highest(kafka / pulsar)                100 * (1 - kafka / pulsar)                kafka < nats and nats < redpanda
 
-A comparison of two series is true if it is true of every pair.
+A name stands for one number or for a series of numbers by key. An expression over series is evaluated once for each of their keys;
+a comparison of series is true if it is true at every key. What only one of two series has is unknown in the other.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, reduce
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 from analysis.claims import quantity as q
-from analysis.claims.quantity import Quantity, Range, Series, Truth
+from analysis.claims.quantity import Range, Truth
 
+Key = tuple[str, ...]
+Quantity = Range | Mapping[Key, Range]
+Values = Mapping[str, Quantity]
 _OPERATORS: Mapping[type[ast.operator], Callable[[Range, Range], Range]] = {
     ast.Add: q.add,
     ast.Sub: q.subtract,
@@ -21,124 +25,123 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Range, Range], Range]] = {
     ast.Div: q.divide,
     ast.Pow: q.power,
 }
-_OF_A_SERIES: Mapping[str, Callable[[Series], Range]] = {"lowest": q.lowest, "highest": q.highest, "total": q.total}
-_OF_SEVERAL: Mapping[str, Callable[[Range, Range], Range]] = {"smaller": q.smaller, "larger": q.larger}
-_OF_ONE: Mapping[str, Callable[[Range], Range]] = {"log10": q.decimal_logarithm}
-FUNCTIONS = (*_OF_A_SERIES, *_OF_SEVERAL, *_OF_ONE)
-_COMPARISONS = (ast.Lt, ast.Gt)
+_Over = Mapping[str, Callable[[Sequence[Range]], Range]]
+_OF_A_SERIES: _Over = {"lowest": q.lowest, "highest": q.highest, "total": q.total}
+_OF_ITS_ARGUMENTS: _Over = {
+    "smaller": q.lowest,
+    "larger": q.highest,
+    "log10": lambda found: q.decimal_logarithm(*found),
+}
+FUNCTIONS = (*_OF_A_SERIES, *_OF_ITS_ARGUMENTS)
+_OF_ONE = (*_OF_A_SERIES, "log10")
 
 
-def names_in(text: str) -> tuple[str, ...]:
-    """The names of quantities in an expression. Raises ValueError, saying what isn't understood."""
-    return tuple(dict.fromkeys(_names(_parsed(text))))
+class _AllUnknown(dict[str, Quantity]):
+    """A value for every name, of which nothing is known; it keeps the names that were looked up."""
+
+    def __missing__(self, name: str) -> Quantity:
+        self[name] = q.UNKNOWN
+        return q.UNKNOWN
 
 
-def figure_of(text: str, values: Mapping[str, Quantity]) -> Range:
+def names_in(text: str, *, condition: bool = False) -> tuple[str, ...]:
+    """The names in an expression for a number, or for a condition. Raises ValueError, saying what isn't understood."""
+    asked = _AllUnknown()
+    if condition:
+        truth_of(text, asked)
+    else:
+        figure_of(text, asked)
+    return tuple(asked)
+
+
+def figure_of(text: str, values: Values) -> Range:
     """The number that an expression stands for. Raises ValueError if it isn't one."""
-    found = _evaluated(_parsed(text), values)
-    if not isinstance(found, Range):
-        raise ValueError(f"{text!r} is no number: take the lowest, the highest or the total of a series")
-    return found
+    node = _parsed(text)
+    if list(_series(node, values)):
+        raise ValueError(f"{text!r} is not one number: take the lowest, the highest or the total of a series")
+    return _evaluated(node, values, ())
 
 
-def truth_of(text: str, values: Mapping[str, Quantity]) -> Truth:
+def truth_of(text: str, values: Values) -> Truth:
     """Whether a condition holds. Raises ValueError if it isn't one."""
-    return _decided(_parsed(text), text, values)
+    return _decided(_parsed(text), values)
 
 
 @cache
 def _parsed(text: str) -> ast.expr:
     try:
-        tree = ast.parse(text, mode="eval").body
+        return ast.parse(text, mode="eval").body
     except SyntaxError as error:
         raise ValueError(f"{text!r} isn't an expression: {error.msg}") from None
     except (RecursionError, MemoryError):
         raise ValueError("an expression is nested too deeply") from None
-    list(_names(tree))
-    return tree
 
 
-def _names(node: ast.expr) -> Iterator[str]:
-    """The names of an expression; refuses every form that isn't one of ours."""
+def _evaluated(node: ast.expr, values: Values, key: Key) -> Range:
+    """The number at one key of the series in an expression."""
     match node:
         case ast.Name(id=name):
-            yield name
+            found = values[name]
+            return found if isinstance(found, Range) else found.get(key, q.UNKNOWN)
         case ast.Constant(value=bool()):
-            raise ValueError(f"{node.value!r} is no number")
-        case ast.Constant(value=int() | float()):
-            return
-        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
-            yield from (*_names(left), *_names(right))
-        case ast.UnaryOp(op=ast.USub() | ast.Not(), operand=operand):
-            yield from _names(operand)
-        case ast.BoolOp(values=values):
-            for value in values:
-                yield from _names(value)
-        case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in _COMPARISONS:
-            yield from (*_names(left), *_names(right))
-        case ast.Call(func=ast.Name(id=function), args=arguments, keywords=[]) if function in FUNCTIONS and arguments:
-            for argument in arguments:
-                yield from _names(argument)
-        case ast.Call(func=ast.Name(id=function)):
-            raise ValueError(f"there is no function {function!r}. Valid choices: {', '.join(FUNCTIONS)}")
-        case _:
-            raise ValueError(f"{ast.unparse(node)!r} isn't understood: numbers, names, + - * / **, < >, and, or, not")
-
-
-def _evaluated(node: ast.expr, values: Mapping[str, Quantity]) -> Quantity:
-    match node:
-        case ast.Name(id=name):
-            return values[name]
+            raise ValueError(f"{node.value!r} is not a number")
         case ast.Constant(value=int() | float() as number):
             return q.exactly(float(number))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return q.combine(q.subtract, q.exactly(0.0), _evaluated(operand, values))
-        case ast.BinOp(left=left, op=operator, right=right):
-            return q.combine(_OPERATORS[type(operator)], _evaluated(left, values), _evaluated(right, values))
-        case ast.Call(func=ast.Name(id=function), args=arguments):
-            return _called(function, [_evaluated(argument, values) for argument in arguments])
+            return q.subtract(q.exactly(0.0), _evaluated(operand, values, key))
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
+            return _OPERATORS[type(operator)](_evaluated(left, values, key), _evaluated(right, values, key))
+        case ast.Call(func=ast.Name(id=function), args=[_, *_] as arguments, keywords=[]):
+            return _called(function, arguments, values, key)
+        case ast.BoolOp() | ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            raise ValueError(f"{ast.unparse(node)!r} is a condition, not a number")
         case _:
-            raise ValueError(f"{ast.unparse(node)!r} is a condition and no number")
+            raise _not_understood(node)
 
 
-def _called(function: str, arguments: list[Quantity]) -> Quantity:
-    if function in _OF_SEVERAL:
-        return reduce(lambda left, right: q.combine(_OF_SEVERAL[function], left, right), arguments)
-    if len(arguments) != 1:
-        raise ValueError(f"{function} is of one quantity, not of {len(arguments)}")
-    (argument,) = arguments
+def _called(function: str, arguments: list[ast.expr], values: Values, key: Key) -> Range:
+    if function not in FUNCTIONS:
+        raise ValueError(f"there is no function {function!r}. Valid choices: {', '.join(FUNCTIONS)}")
+    if function in _OF_ONE and len(arguments) != 1:
+        raise ValueError(f"{function} takes one quantity, not {len(arguments)}")
     if function in _OF_A_SERIES:
-        return _OF_A_SERIES[function](argument) if isinstance(argument, Series) else argument
-    of_one = _OF_ONE[function]
-    return (
-        of_one(argument)
-        if isinstance(argument, Range)
-        else Series({key: of_one(each) for key, each in argument.values.items()})
-    )
+        keys = _keys(arguments[0], values, key)
+        return _OF_A_SERIES[function]([_evaluated(arguments[0], values, each) for each in keys])
+    return _OF_ITS_ARGUMENTS[function]([_evaluated(argument, values, key) for argument in arguments])
 
 
-def _decided(node: ast.expr, text: str, values: Mapping[str, Quantity]) -> Truth:
+def _decided(node: ast.expr, values: Values) -> Truth:
     match node:
         case ast.BoolOp(op=operator, values=conditions):
-            found = [_decided(condition, text, values) for condition in conditions]
+            found = [_decided(condition, values) for condition in conditions]
             return q.all_of(found) if isinstance(operator, ast.And) else q.any_of(found)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            truth = _decided(operand, text, values)
+            truth = _decided(operand, values)
             return None if truth is None else not truth
-        case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            lower, upper = (_evaluated(side, values) for side in (left, right))
-            return _below(*((lower, upper) if isinstance(operator, ast.Lt) else (upper, lower)))
+        case ast.Compare(left=left, ops=[ast.Lt() | ast.Gt() as operator], comparators=[right]):
+            pairs = [(_evaluated(left, values, key), _evaluated(right, values, key)) for key in _keys(node, values, ())]
+            ascending = isinstance(operator, ast.Lt)
+            return q.all_of(q.is_below(*(pair if ascending else reversed(pair))) for pair in pairs)
+        case ast.Compare():
+            raise _not_understood(node)
         case _:
-            raise ValueError(f"{text!r} is no condition")
+            raise ValueError(f"{ast.unparse(node)!r} is not a condition")
 
 
-def _below(lower: Quantity, upper: Quantity) -> Truth:
-    if isinstance(lower, Range) and isinstance(upper, Range):
-        return q.is_below(lower, upper)
-    return q.all_of(q.is_below(*pair) for pair in _pairs(lower, upper))
+def _keys(node: ast.AST, values: Values, otherwise: Key) -> list[Key]:
+    """The keys at which an expression is evaluated: those of its series, or just one where it has none."""
+    series = list(_series(node, values))
+    return list(dict.fromkeys(key for each in series for key in each)) if series else [otherwise]
 
 
-def _pairs(left: Quantity, right: Quantity) -> list[tuple[Range, Range]]:
-    firsts, seconds = (q.combine(keep, left, right) for keep in (lambda one, _: one, lambda _, other: other))
-    assert isinstance(firsts, Series) and isinstance(seconds, Series)
-    return [(firsts.values[key], seconds.values[key]) for key in firsts.values]
+def _series(node: ast.AST, values: Values) -> Iterator[Mapping[Key, Range]]:
+    """The series in an expression, but for those that a function makes one number of."""
+    if isinstance(node, ast.Name) and not isinstance(found := values.get(node.id, q.UNKNOWN), Range):
+        yield found
+    elif not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _OF_A_SERIES):
+        for child in ast.iter_child_nodes(node):
+            yield from _series(child, values)
+
+
+def _not_understood(node: ast.expr) -> ValueError:
+    return ValueError(f"{ast.unparse(node)!r} isn't understood: numbers, names, + - * / **, < >, and, or, not")

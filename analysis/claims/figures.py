@@ -1,4 +1,4 @@
-"""Published figures: the rows of evidence/*.csv, and how a claim names some of them. It knows no claim and no verdict."""
+"""Published figures: the rows of evidence/*.csv, and how a claim names some of them."""
 
 from __future__ import annotations
 

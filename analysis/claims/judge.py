@@ -1,8 +1,8 @@
-"""Claims beside evidence: every part's expression over the named values. It decides by the claim's own tolerance alone.
+"""Claims beside evidence: what each part of a claim comes to, by the claim's own tolerance.
 
-Whatever the evidence is (what was printed, raw results, a campaign of one's own), it says which value it has for a published
-figure, once for each of its blocks; printed evidence is a single block. What it doesn't have is unknown, and unknown is anything: a
-part is decided where what is known decides it.
+Whatever the evidence is (what was printed, raw results, a campaign of one's own), it has a value for a published figure, or none, in
+each of its blocks; published evidence is a single block. What it doesn't have is unknown, and unknown is anything: a part is decided
+where what is known decides it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from analysis.claims.claim import ALL, LARGEST, ONE, SMALLEST, Claim, Named, Part
-from analysis.claims.expression import figure_of, truth_of
+from analysis.claims.claim import ALL, LARGEST, ONE, SMALLEST, Cell, Claim, Document, Named, Part
+from analysis.claims.expression import Quantity, figure_of, truth_of
 from analysis.claims.figures import Figure, key_within, select
-from analysis.claims.quantity import UNKNOWN, Quantity, Range, Series, exactly, highest, lowest
+from analysis.claims.quantity import UNKNOWN, Range, exactly, highest, lowest
 from analysis.claims.verdict import Reason
 from analysis.errors import AnalysisError
 
@@ -29,38 +29,36 @@ class Evidence(Protocol):
 
     @property
     def is_published(self) -> bool:
-        """Whether it is what was published itself."""
+        """Whether it is what was published itself: it is there once, and its blocks are no sample of anything."""
         ...
 
-    def value(self, figure: Figure, block: int) -> Range | Reason:
-        """What was found for a published figure, or why nothing was."""
+    @property
+    def relations_only(self) -> bool:
+        """Whether none of its absolute figures counts, because it was measured at another scale."""
+        ...
+
+    def value(self, figure: Figure, cell: Cell | None, block: int) -> Range | Reason:
+        """What was found for a published figure, which trials of `cell` measure, or why nothing was."""
         ...
 
 
 @dataclass(frozen=True)
-class Printed:
-    """The published figures themselves."""
-
-    blocks: Sequence[int] = (1,)
-    is_published: bool = True
-
-    def value(self, figure: Figure, block: int) -> Range | Reason:
-        """The printed value."""
-        del block
-        return exactly(figure.value)
-
-
-@dataclass(frozen=True)
-class Substituted:
-    """Other values for some published figures, by their key: what raw results say."""
+class Published:
+    """Published values, by the key of their figure: those that are printed, or those of raw results published beside them."""
 
     values: Mapping[tuple[str, ...], float]
     blocks: Sequence[int] = (1,)
     is_published: bool = True
+    relations_only: bool = False
 
-    def value(self, figure: Figure, block: int) -> Range | Reason:
-        """The other value."""
-        del block
+    @classmethod
+    def of(cls, figures: Iterable[Figure]) -> Published:
+        """The values that these figures have themselves."""
+        return cls({figure.key: figure.value for figure in figures})
+
+    def value(self, figure: Figure, cell: Cell | None, block: int) -> Range | Reason:
+        """The published value."""
+        del cell, block
         value = self.values.get(figure.key)
         return Reason.NO_FIGURE_PRINTED if value is None else exactly(value)
 
@@ -99,51 +97,49 @@ class _Value:
     is_known: bool
 
 
-def weigh(claims: Iterable[Claim], figures: Sequence[Figure], evidence: Evidence) -> list[Weighed]:
-    """Every claim against the evidence. `figures`: the published ones, of which a claim's names are selections."""
-    claims = list(claims)
+def weigh(document: Document, figures: Iterable[Figure], evidence: Evidence) -> list[Weighed]:
+    """Every claim of a document against the evidence. `figures`: the published ones, of which a claim's names are selections."""
+    claims = document.claims
     sources = {source for claim in claims for named in claim.values.values() for source in named.selection["source"]}
     of_sources = [figure for figure in figures if figure.columns["source"] in sources]
-    return [_weigh(claim, rows_of(claim, of_sources), evidence) for claim in claims]
+    return [_weigh(document, claim, rows_of(claim, of_sources), evidence) for claim in claims]
 
 
 def rows_of(claim: Claim, figures: Sequence[Figure]) -> dict[str, tuple[Figure, ...]]:
     """The rows that a claim's names stand for, none where there are none. Raises AnalysisError where "one" is several."""
-    return {name: _rows(claim, name, named, figures) for name, named in claim.values.items()}
+    found = {}
+    for name, named in claim.values.items():
+        found[name] = tuple(select(figures, named.selection))
+        if named.take == ONE and len(found[name]) > 1:
+            asked = ", ".join(f"{column} {'/'.join(values)}" for column, values in named.selection.items())
+            raise AnalysisError(
+                f"{claim.id}, {name}: {len(found[name])} figures have {asked}; expected one.",
+                next_step=f'Narrow it by more columns, or say which to take: "{SMALLEST}", "{LARGEST}" or "{ALL}".',
+            )
+    return found
 
 
-def _rows(claim: Claim, name: str, named: Named, figures: Sequence[Figure]) -> tuple[Figure, ...]:
-    found = select(figures, named.selection)
-    if named.take == ONE and len(found) > 1:
-        asked = ", ".join(f"{column} {'/'.join(values)}" for column, values in named.selection.items())
-        raise AnalysisError(
-            f"{claim.id}, {name}: {len(found)} figures have {asked}; expected one.",
-            next_step=f'Narrow it by more columns, or say which to take: "{SMALLEST}", "{LARGEST}" or "{ALL}".',
-        )
-    return tuple(found)
-
-
-def _weigh(claim: Claim, rows: Mapping[str, tuple[Figure, ...]], evidence: Evidence) -> Weighed:
+def _weigh(document: Document, claim: Claim, rows: Mapping[str, tuple[Figure, ...]], evidence: Evidence) -> Weighed:
     blocks = {}
     for block in evidence.blocks:
-        values = {name: _value(named, rows[name], evidence, block) for name, named in claim.values.items()}
+        values = {
+            name: _value(named, [(each, evidence.value(each, document.cell_of(each), block)) for each in rows[name]])
+            for name, named in claim.values.items()
+        }
         blocks[block] = tuple(_found(claim, part, values, evidence) for part in claim.parts)
     return Weighed(claim, rows, blocks)
 
 
-def _value(named: Named, rows: Sequence[Figure], evidence: Evidence, block: int) -> _Value:
-    found = [(figure, evidence.value(figure, block)) for figure in rows]
+def _value(named: Named, found: Sequence[tuple[Figure, Range | Reason]]) -> _Value:
     reasons = [value for _, value in found if isinstance(value, Reason)]
-    series = Series(
-        {
-            key_within(figure, named.selection): UNKNOWN if isinstance(value, Reason) else value
-            for figure, value in found
-        }
-    )
+    series = {
+        key_within(figure, named.selection): UNKNOWN if isinstance(value, Reason) else value for figure, value in found
+    }
+    take = highest if named.take == LARGEST else lowest
     return _Value(
-        series if named.take == ALL else highest(series) if named.take == LARGEST else lowest(series),
-        next(iter(reasons), None) if rows else Reason.NO_FIGURE_PRINTED,
-        is_known=len(reasons) < len(rows),
+        series if named.take == ALL else take(list(series.values())),
+        next(iter(reasons), None) if found else Reason.NO_FIGURE_PRINTED,
+        is_known=len(reasons) < len(found),
     )
 
 

@@ -1,22 +1,21 @@
-"""Quantities that may be known in part: a range, and series of ranges. It knows no claim.
+"""Numbers that may be known in part, as ranges.
 
-What nobody measured is still a quantity, so it lies somewhere from nothing to infinity. Arithmetic on ranges carries that through, and
-a comparison is true, false, or (None) not decided by what is known: one counterexample decides "every", whatever else is missing.
+A figure that nobody measured is still a number, so it lies somewhere from nothing to infinity. Arithmetic on ranges carries that
+through, and a comparison is true, false, or (None) undecided: one counterexample decides "every", whatever else is missing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-Key = tuple[str, ...]
 Truth = bool | None
 
 
 @dataclass(frozen=True)
 class Range:
-    """A number that lies from `low` to `high`, both included; equal where it is known."""
+    """A number from `low` to `high`, both included; they are equal where it is known."""
 
     low: float
     high: float
@@ -27,36 +26,13 @@ class Range:
         return self.low == self.high and math.isfinite(self.low)
 
 
-@dataclass(frozen=True)
-class Series:
-    """Quantities by what they are of; two series are combined key by key, and what only one of them has is unknown in the other."""
-
-    values: Mapping[Key, Range]
-
-
-Quantity = Range | Series
-UNKNOWN = Range(0.0, math.inf)  # of published and of measured figures none is negative
+UNKNOWN = Range(0.0, math.inf)  # no published or measured figure is negative
 UNDEFINED = Range(-math.inf, math.inf)
 
 
 def exactly(value: float) -> Range:
     """A known number."""
     return Range(value, value)
-
-
-def combine(operation: Callable[[Range, Range], Range], left: Quantity, right: Quantity) -> Quantity:
-    """An operation on two quantities; a number beside a series meets each of its elements."""
-    if isinstance(left, Range) and isinstance(right, Range):
-        return operation(left, right)
-    keys: Iterable[Key] = {
-        **(left.values if isinstance(left, Series) else {}),
-        **(right.values if isinstance(right, Series) else {}),
-    }
-    return Series({key: operation(_element(left, key), _element(right, key)) for key in keys})
-
-
-def _element(quantity: Quantity, key: Key) -> Range:
-    return quantity if isinstance(quantity, Range) else quantity.values.get(key, UNKNOWN)
 
 
 def add(left: Range, right: Range) -> Range:
@@ -85,34 +61,26 @@ def power(left: Range, right: Range) -> Range:
     return exactly(left.low**right.low)
 
 
-def smaller(left: Range, right: Range) -> Range:
-    return Range(min(left.low, right.low), min(left.high, right.high))
-
-
-def larger(left: Range, right: Range) -> Range:
-    return Range(max(left.low, right.low), max(left.high, right.high))
-
-
-def lowest(series: Series) -> Range:
-    """The smallest element. Of no element nothing is known."""
-    return _over(series, min)
-
-
-def highest(series: Series) -> Range:
-    """The largest element."""
-    return _over(series, max)
-
-
-def total(series: Series) -> Range:
-    """All elements added up."""
-    return _over(series, math.fsum)
-
-
 def decimal_logarithm(quantity: Range) -> Range:
-    """The power of ten; undefined where the quantity may be negative, or is nothing."""
+    """Undefined where the quantity may be negative, or is 0."""
     if quantity.low < 0 or quantity.high == 0:
         return UNDEFINED
     return Range(*(-math.inf if end == 0 else math.log10(end) for end in (quantity.low, quantity.high)))
+
+
+def lowest(several: Sequence[Range]) -> Range:
+    """Unknown of no element."""
+    return _over(several, min)
+
+
+def highest(several: Sequence[Range]) -> Range:
+    """Unknown of no element."""
+    return _over(several, max)
+
+
+def total(several: Sequence[Range]) -> Range:
+    """Unknown of no element."""
+    return _over(several, math.fsum)
 
 
 def is_below(left: Range, right: Range) -> Truth:
@@ -132,13 +100,12 @@ def any_of(truths: Iterable[Truth]) -> Truth:
     return True if True in found else None if None in found else False
 
 
-def _over(series: Series, take: Callable[[list[float]], float]) -> Range:
-    elements = list(series.values.values())
-    return Range(take([each.low for each in elements]), take([each.high for each in elements])) if elements else UNKNOWN
+def _over(several: Sequence[Range], take: Callable[[list[float]], float]) -> Range:
+    return Range(take([each.low for each in several]), take([each.high for each in several])) if several else UNKNOWN
 
 
 def _product(left: float, right: float) -> float:
-    # of the ends of ranges: nothing times what has no bound is nothing
+    # of the ends of ranges: 0 times what has no bound is 0
     return 0.0 if left == 0 or right == 0 else left * right
 
 

@@ -42,9 +42,8 @@ def raw_rows(checkout: Path) -> list[dict[str, str]]:
 
 def _rows(imported: ImportedResults, figures: Sequence[Figure], checkout: Path) -> Iterator[dict[str, str]]:
     (document,) = (each for each in packaged_documents() if each.source == SOURCE)
-    evidence = imported.evidence(document)
     for figure in figures:
-        sources = sorted(evidence.sources(figure, 1), key=lambda source: source.value)
+        sources = sorted(imported.sources(figure, document.cell_of(figure), 1), key=lambda source: source.value)
         if sources:
             chosen = _chosen(figure, sources)
             note = f"{Path(chosen.file.file).relative_to(checkout)}{_RULES.get(figure.columns['metric'], '')}"

@@ -9,13 +9,14 @@ import pytest
 
 from analysis.claims.claim import packaged_documents, read_document
 from analysis.claims.figures import KEYS, PRINTED_FILE, packaged_figures, read_figures
-from analysis.claims.judge import Printed, weigh
+from analysis.claims.judge import Published, weigh
 from analysis.claims.tolerance import Interval, interval, spread
 from analysis.claims.verdict import Reason
 from analysis.errors import AnalysisError
 
 CAMPAIGNS = Path(__file__).parents[3] / "campaigns"
 FIGURES = packaged_figures(PRINTED_FILE)
+PRINTED = Published.of(FIGURES)
 
 
 def claim_text(
@@ -101,9 +102,9 @@ def test_a_name_is_at_most_one_row() -> None:
     part = 'figure = "pulsar"\nis = "580"\nwithin = "digits"'
     two = read_document(claim_text(part, 'pulsar = { table = "fig-2", system = "pulsar" }'), "x.toml")
     with pytest.raises(AnalysisError, match=r"X-C01, pulsar: 2 figures have .*; expected one"):
-        weigh(two.claims, FIGURES, Printed())
+        weigh(two, FIGURES, PRINTED)
     none = read_document(claim_text(part, 'pulsar = { table = "fig-9" }'), "x.toml")
-    (weighed,) = weigh(none.claims, FIGURES, Printed())
+    (weighed,) = weigh(none, FIGURES, PRINTED)
     assert weighed.blocks[1][0].reason is Reason.NO_FIGURE_PRINTED
 
 
@@ -129,7 +130,7 @@ def test_an_expression_that_is_not_understood_names_its_claim(figure: str, names
 def test_an_expression_without_a_value_is_no_verdict() -> None:
     """What can't be computed is neither yes nor no."""
     document = read_document(claim_text('figure = "log10(pulsar - 600)"\nis = "24"\nwithin = "digits"'), "x.toml")
-    (weighed,) = weigh(document.claims, FIGURES, Printed())
+    (weighed,) = weigh(document, FIGURES, PRINTED)
     assert weighed.blocks[1][0].holds is None
     assert weighed.blocks[1][0].reason is Reason.NOT_COMPUTABLE
 

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import pytest
 
-from analysis.claims.claim import Claim, Document, packaged_documents
-from analysis.claims.conclude import Kind, conclude
+from analysis.claims.claim import Cell, Claim, Document, packaged_documents
+from analysis.claims.conclude import conclude
 from analysis.claims.figures import PRINTED_FILE, Figure, packaged_figures, select
-from analysis.claims.judge import Found, Printed, Weighed, rows_of, weigh
+from analysis.claims.judge import Found, Published, Weighed, rows_of, weigh
 from analysis.claims.quantity import Range, exactly
 from analysis.claims.verdict import Reason
 
 FACTORS = (0.001, 1000.0)
 DOCUMENTS = packaged_documents()
 FIGURES = packaged_figures(PRINTED_FILE)
+PRINTED = Published.of(FIGURES)
 Key = tuple[str, ...]
 
 # a printed figure, what is put in its place, and the verdicts that must flip, worked out by hand
@@ -68,14 +69,16 @@ class Copies:
 
     copies: Sequence[Copy]
     is_published: bool = True
+    relations_only: bool = False
 
     @property
     def blocks(self) -> Sequence[int]:
         """A block for each copy."""
         return range(len(self.copies))
 
-    def value(self, figure: Figure, block: int) -> Range | Reason:
+    def value(self, figure: Figure, cell: Cell | None, block: int) -> Range | Reason:
         """The figure as it stands in that copy."""
+        del cell
         copy = self.copies[block]
         return exactly(figure.value * (copy.factor if figure.key == copy.one else copy.every))
 
@@ -100,7 +103,7 @@ class Judged:
     def verdict(self, copy: Copy) -> str:
         """The verdict on that copy."""
         weighed = Weighed(self.claim, self.rows, {1: self.found[copy]})
-        return conclude(self.document, weighed, Printed(), Kind()).verdict
+        return conclude(self.document, weighed, PRINTED).verdict
 
 
 def changed_copies() -> list[tuple[Copy, set[str]]]:
@@ -120,7 +123,7 @@ def judged() -> list[Judged]:
     return [
         Judged(document, each.claim, each.rows, {copies.copies[block]: found for block, found in each.blocks.items()})
         for document in DOCUMENTS
-        for each in weigh(document.claims, FIGURES, copies)
+        for each in weigh(document, FIGURES, copies)
     ]
 
 
