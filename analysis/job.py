@@ -20,7 +20,7 @@ from pathlib import Path
 REPORT = "analysis.application"
 TASKS = {
     "import-omb": "analysis.omb.import_task",
-    "export-omb": "analysis.omb.export_task",
+    "export-omb": "analysis.omb.export",
     "claims": "analysis.claims.application",
 }
 

@@ -37,7 +37,6 @@ from analysis.omb.layout import (
     PUBLISH_RATE,
     WINDOW_S,
 )
-from analysis.omb.own_export import own_label
 from analysis.omb.result_file import Latency, OmbResult
 
 TOLERANCE = 0.01
@@ -91,7 +90,7 @@ def paused_windows(result: OmbResult) -> tuple[int, ...]:
 
 def _first_window(result: OmbResult) -> Fault | None:
     rates = result.series[PUBLISH_RATE]
-    if len(rates) < 2 or not any(rates[1:]) or own_label(result.driver):
+    if len(rates) < 2 or not any(rates[1:]) or result.own:
         return None
     later = sum(rates[1:]) / (len(rates) - 1)
     ratio = rates[0] / later
@@ -261,7 +260,7 @@ def _backlogged(result: OmbResult) -> Fault | None:
 
 def _refuted_rate(result: OmbResult, identity: Mapping[str, Known]) -> Fault | None:
     rate, achieved = identity["rate_per_s"], achieved_per_s(result)
-    if rate.value is not None or not rate.others or achieved is None or own_label(result.driver):
+    if rate.value is not None or not rate.others or achieved is None or result.own:
         return None
     source, said = next(iter(rate.others.items()))
     return Fault(

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from analysis.omb.layout import PUBLISH_RATE
-from analysis.omb.own_export import OwnLabel, own_label
+from analysis.omb.layout import PUBLISH_RATE, OwnLabel
 from analysis.omb.result_file import OmbResult, is_plain
+from contract.durability import LEVELS
 
 _NUMBER = r"(?<![\d.])(\d+(?:\.\d+)?)"
 _PATTERNS: Mapping[str, str] = {
@@ -38,7 +38,7 @@ _ON_DISK: Mapping[str, tuple[str, bool]] = {
     "sync": ("sync", False),
     "bypass": ("async", True),
 }
-_LEVELS = {("sync", "sync"): "1", ("sync", "async"): "2", ("async", "sync"): "3", ("async", "async"): "4"}
+_LEVELS: Mapping[tuple[str, str], str] = {(level.replication, level.local): level.name for level in LEVELS}
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,7 @@ def identity_of(result: OmbResult) -> dict[str, Known]:
         extra = result.extras.get(key)
         if isinstance(extra, str) and is_plain(extra):
             found[key] = Known(extra, f"the field {key}")
-    own = own_label(result.driver)
-    return found | (_of_own(own) if own else {"rate_per_s": _unless_refuted(found["rate_per_s"], result)})
+    return found | (_of_own(result.own) if result.own else {"rate_per_s": _unless_refuted(found["rate_per_s"], result)})
 
 
 def _of_own(label: OwnLabel) -> dict[str, Known]:

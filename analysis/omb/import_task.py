@@ -11,16 +11,53 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import stat
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import pyarrow as pa
+
+from analysis.documents import SCHEMA_VERSION, write_json
 from analysis.errors import AnalysisError, run_plain_task
-from analysis.omb.folder import require_replaceable, write_folder
+from analysis.omb.layout import NOTES, ORIGIN
 from analysis.omb.result_file import MOST_BYTES, NEXT, is_plain, read_result
 from analysis.omb.rows import Imported, import_result
-from analysis.omb.write import OUTPUTS, Copy, Refused, import_document, write_import
+from analysis.outputs import SUMMARY, write_table
+from analysis.schema import PARQUET_SCHEMA_KEY
+
+_FIELDS: list[pa.Field[Any]] = [
+    pa.field("trial", pa.string()),
+    pa.field("window", pa.int32()),  # from 1
+    pa.field("nominal_start_s", pa.float64()),  # windows carry no time: ten seconds each, in truth a little more
+    pa.field("metric", pa.string()),
+    pa.field("unit", pa.string()),
+    pa.field("value", pa.float64()),
+    pa.field("note", pa.string()),
+]
+WINDOWS = pa.schema(_FIELDS, metadata={PARQUET_SCHEMA_KEY: str(SCHEMA_VERSION)})
+_SUCCESS = "_SUCCESS"
+OUTPUTS = frozenset({"import.json", "summary.csv", "summary.parquet", "windows.csv", "windows.parquet", _SUCCESS})
+_OTHER = "Give another folder with --out."
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A file that wasn't imported, why, and what to do about it."""
+
+    file: str
+    error: str
+    next_step: str
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A file with the very bytes of an imported one: counted once."""
+
+    file: str
+    of: str
 
 
 def run(arguments: Sequence[str], scratch: Path) -> int:
@@ -37,7 +74,7 @@ def run(arguments: Sequence[str], scratch: Path) -> int:
 
 def import_files(files: Sequence[str], *, out: Path) -> dict[str, Any]:
     """Writes `out` and returns its import.json. Raises AnalysisError if no file can be imported, or `out` can't be written."""
-    require_replaceable(out, kind="import", replaces=OUTPUTS)
+    require_replaceable(out)
     outcomes = read_all(files)
     refused = [outcome for outcome in outcomes if isinstance(outcome, Refused)]
     imported: dict[str, Imported] = {}
@@ -53,7 +90,7 @@ def import_files(files: Sequence[str], *, out: Path) -> dict[str, Any]:
         )
     found = list(imported.values())
     document = import_document(found, copies, refused)
-    write_folder(out, lambda folder: write_import(folder, found, document))
+    write_import(out, found, document)
     return document
 
 
@@ -116,3 +153,55 @@ def trial_names(files: Sequence[str]) -> Mapping[str, str]:
         file: "/".join(next((own[-depth:] for depth in range(1, len(own)) if alike[own[-depth:]] == 1), own))
         for file, own in parts.items()
     }
+
+
+def import_document(imported: Sequence[Imported], copies: Sequence[Copy], refused: Sequence[Refused]) -> dict[str, Any]:
+    """The document of import.json."""
+    return {
+        "schema": SCHEMA_VERSION,
+        "origin": ORIGIN,
+        "definitions": dict(NOTES),
+        "files": [one.document() for one in imported],
+        "copies": [vars(copy) for copy in copies],
+        "refused": [vars(one) for one in refused],
+    }
+
+
+def require_replaceable(out: Path) -> None:
+    """Raises AnalysisError if `out` can't be written, or holds anything that isn't of an earlier import."""
+    try:
+        if not out.exists():
+            nearest = next(parent for parent in out.parents if parent.exists())
+            if not nearest.is_dir():
+                raise AnalysisError(f"{out}: can't be written: {nearest} is a file.", next_step=_OTHER)
+            return
+        if not out.is_dir():
+            raise AnalysisError(f"{out}: can't be written: it is a file.", next_step=_OTHER)
+        foreign = sorted(entry.name for entry in out.iterdir() if entry.name not in OUTPUTS)
+    except OSError as error:
+        raise AnalysisError(f"{out}: can't be written: {error.strerror}.", next_step=_OTHER) from None
+    if foreign:
+        raise AnalysisError(
+            f"{out}: holds files that aren't of an earlier import ({', '.join(foreign[:3])}), so it isn't replaced.",
+            next_step=_OTHER,
+        )
+
+
+def write_import(out: Path, imported: Sequence[Imported], document: Mapping[str, Any]) -> None:
+    """Writes OUTPUTS. Raises AnalysisError, and leaves nothing half-written."""
+    aside = out.with_name(f"{out.name}.writing")
+    try:
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(parents=True)
+        try:
+            write_json(aside / "import.json", document)
+            write_table(aside, "summary", [row for one in imported for row in one.summary], SUMMARY)
+            write_table(aside, "windows", [row for one in imported for row in one.windows], WINDOWS)
+            (aside / _SUCCESS).touch()
+            if out.exists():
+                shutil.rmtree(out)
+            aside.rename(out)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        raise AnalysisError(f"{out}: can't be written: {error.strerror or error}.", next_step=_OTHER) from None

@@ -1,4 +1,4 @@
-"""One result file as rows of the tables that own trials have. `import_file` is the whole way from bytes to rows.
+"""One result file as rows of the tables that own trials have.
 
 Percentiles of windows are never merged: a percentile of the run is read off the run's own figures, or is absent with its reason. A
 maximum is the one figure that windows give for the run.
@@ -6,9 +6,9 @@ maximum is the one figure that windows give for the run.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 from analysis.omb.faults import (
@@ -36,10 +36,10 @@ from analysis.omb.layout import (
     SERIES,
     WINDOW_S,
 )
-from analysis.omb.own_export import own_label
-from analysis.omb.result_file import Latency, OmbResult, read_result
+from analysis.omb.result_file import Latency, OmbResult
 
 MS = "ms"
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,24 +52,20 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Imported:
-    """A file's rows. `summary`: rows of analysis.outputs.SUMMARY; `windows`: rows of analysis.omb.write.WINDOWS."""
+    """A file's rows. `summary`: rows of analysis.outputs.SUMMARY; `windows`: rows of analysis.omb.import_task.WINDOWS."""
 
     result: OmbResult
     trial: str
     identity: dict[str, Known]
     faults: tuple[Fault, ...]
     left_out: tuple[LeftOut, ...]
-    summary: tuple[dict[str, Any], ...]
-    windows: tuple[dict[str, Any], ...]
+    summary: tuple[Row, ...]
+    windows: tuple[Row, ...]
 
     @property
     def aggregates_used(self) -> bool:
         """Whether the figures of the whole run are sound."""
         return all(fault.fault != AGGREGATE for fault in self.faults)
-
-    def values(self) -> dict[str, float]:
-        """The summary as metric -> value; latencies in ms, rates in messages per second."""
-        return {row["metric"]: row["value"] for row in self.summary}
 
     def document(self) -> dict[str, Any]:
         """The entry of import.json."""
@@ -91,138 +87,113 @@ class Imported:
         }
 
 
-def import_file(path: Path, trial: str | None = None) -> Imported:
-    """The rows of one file. Raises AnalysisError, naming file and key, if it is no result file of OpenMessaging Benchmark."""
-    return import_result(read_result(path.read_bytes(), str(path)), trial)
-
-
 def import_result(result: OmbResult, trial: str | None = None) -> Imported:
     """The rows of a file that was read; `trial` is what to call it, without one the file's name."""
     name = trial or PurePath(result.source).name.removesuffix(".json")
     identity = identity_of(result)
     faults = faults_of(result, identity)
     found = {fault.fault for fault in faults}
-    left_out: list[LeftOut] = []
-    rates = [] if NO_RATES in found else list(_rates(result, left_out))
-    figures = [*rates, *_latencies(result, found, left_out)]
+    figures = [*([] if NO_RATES in found else _rates(result)), *_latencies(result, found)]
     if NO_RATES in found:
-        left_out.append(LeftOut("rates", "every window says 0, although messages were acknowledged"))
+        figures.append(LeftOut("rates", "every window says 0, although messages were acknowledged"))
     same = {
         "trial": name,
-        "origin": OWN_ORIGIN if own_label(result.driver) else ORIGIN,
+        "origin": OWN_ORIGIN if result.own else ORIGIN,
         "system": identity["system"].value,
         "durability": identity["durability"].value,
         "workload": result.workload,
         "block": identity["block"].value if "block" in identity else None,
     }
+    rows = [{**same, **_named(each, result), "samples": None} for each in figures if not isinstance(each, LeftOut)]
     return Imported(
         result=result,
         trial=name,
         identity=identity,
         faults=faults,
-        left_out=tuple(left_out),
-        summary=tuple({**same, **_named(figure, result), "samples": None} for figure in figures),
+        left_out=tuple(each for each in figures if isinstance(each, LeftOut)),
+        summary=tuple(rows),
         windows=tuple({"trial": name, **_named(row, result)} for row in _windows(result)),
     )
 
 
-def _named(row: dict[str, Any], result: OmbResult) -> dict[str, Any]:
+def _named(row: Row, result: OmbResult) -> Row:
     """An export's end-to-end latency is samebox's own quantity again, from the intended time, and so is its name."""
-    own = own_label(result.driver) is not None and row["metric"].startswith(END_TO_END.metric)
+    own = result.own is not None and row["metric"].startswith(END_TO_END.metric)
     return {**row, "metric": row["metric"].removeprefix("omb_")} if own else row
 
 
-def _figure(metric: str, unit: str, value: float, note: str) -> dict[str, Any]:
-    return {"metric": metric, "unit": unit, "value": value, "note": note}
+def _figure(metric: str, unit: str, value: float, *notes: str) -> Row:
+    return {"metric": metric, "unit": unit, "value": value, "note": "; ".join(notes)}
 
 
-def _rates(result: OmbResult, left_out: list[LeftOut]) -> Iterator[dict[str, Any]]:
+def _rates(result: OmbResult) -> Iterator[Row | LeftOut]:
     """Means and extremes of rates, without the first window where it counts the warm-up; the highest backlog, of all windows."""
-    paused, begin = paused_windows(result), 0 if own_label(result.driver) else 1
+    paused, begin = paused_windows(result), 0 if result.own else 1
     for key in (PUBLISH_RATE, CONSUME_RATE, ERROR_RATE):
         if key not in result.series:
             continue
         metric, unit = SERIES[key]
-        counted = result.series[key][begin:]
+        first, counted = result.series[key][0], result.series[key][begin:]
         if not counted:
-            left_out.append(LeftOut(metric, "the file has one window, the one that over-reports rates"))
+            yield LeftOut(metric, "the file has one window, the one that over-reports rates")
             continue
         which = f"windows {begin + 1} to {result.windows}"
-        warm_up = (
-            f"; window 1 is left out, it says {result.series[key][0]:,.0f}: counters weren't reset after the warm-up"
-        )
-        note = warm_up if begin else ""
+        warm_up = f"window 1 is left out, it says {first:,.0f}: counters weren't reset after the warm-up"
+        notes = (warm_up,) if begin else ()
         if key == CONSUME_RATE and paused:
-            left_out.append(
-                LeftOut(metric, f"consumers got practically nothing in {len(paused)} windows: a mean would mix phases")
+            yield LeftOut(
+                metric, f"consumers got practically nothing in {len(paused)} windows: a mean would mix phases"
             )
         else:
-            yield _figure(metric, unit, sum(counted) / len(counted), f"mean of {which}{note}")
+            yield _figure(metric, unit, sum(counted) / len(counted), f"mean of {which}", *notes)
         if key != ERROR_RATE:
             for extreme, value in (("highest", max(counted)), ("lowest", min(counted))):
-                of = f"of {which}, about {WINDOW_S:g} s each{note}"
-                yield _figure(f"{metric}_{extreme}_window", unit, value, of)
+                of = f"of {which}, about {WINDOW_S:g} s each"
+                yield _figure(f"{metric}_{extreme}_window", unit, value, of, *notes)
     if BACKLOG in result.series:
         metric, unit = SERIES[BACKLOG]
         yield _figure(f"{metric}_highest", unit, max(result.series[BACKLOG]), "the highest at the end of a window")
 
 
-def _latencies(result: OmbResult, found: Collection[str], left_out: list[LeftOut]) -> Iterator[dict[str, Any]]:
+def _latencies(result: OmbResult, found: Collection[str]) -> Iterator[Row | LeftOut]:
     """`found`: the faults of the file."""
-    own = own_label(result.driver) is not None
     for family in FAMILIES:
-        latency = result.latencies.get(family.metric)
+        latency, metric = result.latencies.get(family.metric), family.metric
         if latency is None:
-            left_out.append(LeftOut(family.metric, f"a file of generation {result.generation} doesn't have it"))
+            yield LeftOut(metric, f"a file of generation {result.generation} doesn't have it")
             continue
-        note = "" if own else NOTES[family.metric]
-        if family == END_TO_END and not own:
-            note += f"; {_resolution(latency)}"
+        notes = [] if result.own else [NOTES[metric]]
+        if family == END_TO_END and not result.own:
+            notes.append(_resolution(latency))
         if paused_windows(result):
-            note += "; all phases of the run together"
+            notes.append("all phases of the run together")
         if family == END_TO_END and BACKLOGGED in found:
-            note += "; depends on how long the run was: the backlog wasn't steady"
-        if not usable_windows(result, latency) and latency.aggregate["max"] == 0:
-            left_out.append(LeftOut(family.metric, "the file has no sample of it: it says 0 everywhere"))
+            notes.append("depends on how long the run was: the backlog wasn't steady")
+        usable = usable_windows(result, latency)
+        if not usable and latency.aggregate["max"] == 0:
+            yield LeftOut(metric, "the file has no sample of it: it says 0 everywhere")
         elif AGGREGATE not in found:
-            yield from _of_the_run(latency, note.removeprefix("; "), left_out)
+            yield from _of_the_run(latency, notes)
         else:
-            yield from _of_the_windows(result, latency, note.removeprefix("; "), left_out)
+            why = "the run's own figures are corrupt, and windows can't be merged into them"
+            yield LeftOut(f"{metric}: mean and percentiles", why)
+            if usable:
+                highest = max(latency.windows["max"][index] for index in usable)
+                which = "the highest of the windows, the run's own figure is corrupt"
+                yield _figure(f"{metric}_max", MS, highest, *notes, which)
 
 
-def _of_the_run(latency: Latency, note: str, left_out: list[LeftOut]) -> Iterator[dict[str, Any]]:
-    metric = latency.family.metric
+def _of_the_run(latency: Latency, notes: Sequence[str]) -> Iterator[Row | LeftOut]:
     points = FROM_MAP.items() if map_is_whole(latency) else ()
     read_off = {name: value for name, at in points if (value := _read_off(latency, at)) is not None}
     for name in ("mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "p99.999", "max"):
+        metric = f"{latency.family.metric}_{name}"
         if name in latency.aggregate:
-            yield _figure(f"{metric}_{name}", MS, latency.aggregate[name], note)
+            yield _figure(metric, MS, latency.aggregate[name], *notes)
         elif name in read_off:
-            yield _figure(
-                f"{metric}_{name}", MS, read_off[name], f"{note}; read off the quantile map".removeprefix("; ")
-            )
+            yield _figure(metric, MS, read_off[name], *notes, "read off the quantile map")
         else:
-            left_out.append(LeftOut(f"{metric}_{name}", "the quantile map has no point near it, or isn't whole"))
-
-
-def _of_the_windows(
-    result: OmbResult, latency: Latency, note: str, left_out: list[LeftOut]
-) -> Iterator[dict[str, Any]]:
-    metric, usable = latency.family.metric, usable_windows(result, latency)
-    left_out.append(
-        LeftOut(
-            f"{metric}: mean and percentiles",
-            "the run's own figures are corrupt, and windows can't be merged into them",
-        )
-    )
-    if usable:
-        highest = max(latency.windows["max"][index] for index in usable)
-        yield _figure(
-            f"{metric}_max",
-            MS,
-            highest,
-            f"{note}; the highest of the windows, the run's own figure is corrupt".removeprefix("; "),
-        )
+            yield LeftOut(metric, "the quantile map has no point near it, or isn't complete")
 
 
 def _read_off(latency: Latency, percentile: float) -> float | None:
@@ -241,26 +212,22 @@ def _resolution(latency: Latency) -> str:
     return "time stamps of most drivers are in whole milliseconds, so up to 1 ms too long"
 
 
-def _windows(result: OmbResult) -> Iterator[dict[str, Any]]:
-    """One row per window and metric, windows from 1; a window's start isn't in the file, so it is counted in whole windows."""
+def _windows(result: OmbResult) -> Iterator[Row]:
+    """One row per window and metric, windows from 1; a window's start isn't in the file, so it is counted in full windows."""
+
+    def row(index: int, metric: str, unit: str, value: float, note: str | None = None) -> Row:
+        start_s = index * WINDOW_S
+        where = {"window": index + 1, "nominal_start_s": start_s}
+        return {**where, "metric": metric, "unit": unit, "value": value, "note": note}
+
     rates = (PUBLISH_RATE, CONSUME_RATE, ERROR_RATE)
     for key, (metric, unit) in SERIES.items():
         for index, value in enumerate(result.series.get(key, ())):
-            counts_warm_up = index == 0 and key in rates and not own_label(result.driver)
-            note = "counters weren't reset after the warm-up" if counts_warm_up else None
-            yield _window(index, metric, unit, value, note)
+            counts_warm_up = index == 0 and key in rates and not result.own
+            yield row(
+                index, metric, unit, value, "counters weren't reset after the warm-up" if counts_warm_up else None
+            )
     for latency in result.latencies.values():
         for index in usable_windows(result, latency):
             for name, values in latency.windows.items():
-                yield _window(index, f"{latency.family.metric}_{name}", MS, values[index], None)
-
-
-def _window(index: int, metric: str, unit: str, value: float, note: str | None) -> dict[str, Any]:
-    return {
-        "window": index + 1,
-        "nominal_start_s": index * WINDOW_S,
-        "metric": metric,
-        "unit": unit,
-        "value": value,
-        "note": note,
-    }
+                yield row(index, f"{latency.family.metric}_{name}", MS, values[index])

@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from analysis.omb.result_file import read_result
+from analysis.omb.rows import Imported, import_result
+
 PUBLISHED = Path(__file__).resolve().parents[1] / "data" / "omb"
 ENDS = ("Avg", "50pct", "75pct", "95pct", "99pct", "999pct", "9999pct", "Max")
 WINDOWS = (1.0, 1.2, 1.1, 1.0, 1.2, 1.1)  # how high the latencies of each window are
@@ -54,3 +57,13 @@ def write(folder: Path, name: str = "result.json", made: dict[str, Any] | None =
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(made or document()))
     return file
+
+
+def import_file(file: Path) -> Imported:
+    """All the way from the bytes of a file to its rows."""
+    return import_result(read_result(file.read_bytes(), str(file)))
+
+
+def values(one: Imported) -> dict[str, float]:
+    """The summary of a file as metric -> value."""
+    return {row["metric"]: row["value"] for row in one.summary}

@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from analysis.errors import AnalysisError
-from analysis.omb.export_task import export_trials
+from analysis.omb.export import export_trials
 from analysis.omb.layout import known_keys
-from analysis.omb.rows import import_file
+from tests.analysis.omb_results import import_file, values
 from tests.analysis.synthetic_results import EPOCH_NS, Plan, S, Shape, write_results
 
 SHAPE = Shape(rate_per_s=200, warmup_s=2, measure_s=25, subscriptions=2)
@@ -147,8 +147,8 @@ def test_an_export_is_imported_whole(exported: Path) -> None:
         assert back.result.generation == "g3"
         assert not back.faults
         assert back.aggregates_used
-        assert back.values()["publish_latency_p99"] == made["aggregatedPublishLatency99pct"]
-        assert back.values()["send_delay_p99"] == pytest.approx(made["aggregatedPublishDelayLatency99pct"] / 1000)
+        assert values(back)["publish_latency_p99"] == made["aggregatedPublishLatency99pct"]
+        assert values(back)["send_delay_p99"] == pytest.approx(made["aggregatedPublishDelayLatency99pct"] / 1000)
         assert back.identity["system"].value == {SOUND: "pulsar", FAULTY: "kafka"}[trial]
 
 

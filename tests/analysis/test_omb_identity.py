@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from analysis.omb.faults import REFUTED_RATE
-from analysis.omb.own_export import OwnLabel, own_label
-from analysis.omb.rows import import_file
-from tests.analysis.omb_results import PUBLISHED, document, write
+from analysis.omb.layout import OwnLabel, own_label
+from tests.analysis.omb_results import PUBLISHED, document, import_file, write
 
 
 def identity(folder: Path, name: str = "result.json", generation: str = "g0", **changes: Any) -> dict[str, Any]:

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.errors import AnalysisError
-from analysis.omb.import_task import import_files, trial_names
-from analysis.omb.write import OUTPUTS, WINDOWS
+from analysis.omb.import_task import OUTPUTS, WINDOWS, import_files, trial_names
 from analysis.outputs import SUMMARY
 from tests.analysis.omb_results import document, write
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis.omb.import_task import import_files, read_all
-from analysis.omb.write import Refused
+from analysis.omb.import_task import Refused, import_files, read_all
 from bench.cli.main import samebox
 from provisioning.errors import SameboxError
 from tests.analysis.omb_results import document, write
@@ -55,8 +54,8 @@ FILES: list[tuple[str, Maker, str]] = [
     ("binary", text(b"\xff\xfe\x00"), "not a text file"),
     ("UTF-16", text('{"a": 1}'.encode("utf-16")), "not a text file"),
     ("nested", text("[" * 100_000), "nested too deeply"),
-    ("a key twice", text('{"workload": "a", "driver": "b", "workload": "c"}'), 'the key "workload" is there twice'),
-    ("a percentile twice", raw("aggregatedPublishLatencyQuantiles", '{"50.0": 1, "50.0": 2}'), 'the key "50.0" is there twice'),
+    ("a key twice", text('{"workload": "a", "driver": "b", "workload": "c"}'), 'the key "workload" appears twice'),
+    ("a percentile twice", raw("aggregatedPublishLatencyQuantiles", '{"50.0": 1, "50.0": 2}'), 'the key "50.0" appears twice'),
     ("309 digits", raw("publishRate", f"[{'9' * 309}]"), "publishRate[0]: expected a number below 10^15, found an integer of about 3"),
     ("5,000 digits", raw("publishRate", f"[{'9' * 5000}]"), "has a number of thousands of digits"),
     ("a field of 400 digits", raw("topics", "9" * 400), "topics: expected a whole number from 0 to 10^15"),
