@@ -52,7 +52,7 @@ def require_shape(value: Any, shape: Any, where: str = "") -> None:
     """
     if isinstance(shape, dict):
         if not isinstance(value, dict):
-            raise ValueError(f"{where}: expected an object, found {_shown(value)}")
+            raise ValueError(f"{where}: expected an object, found {shown(value)}")
         for key, inner in shape.items():
             at = f"{where}.{key}" if where else key
             if key not in value:
@@ -60,15 +60,21 @@ def require_shape(value: Any, shape: Any, where: str = "") -> None:
             require_shape(value[key], inner, at)
     elif isinstance(shape, list):
         if not isinstance(value, list):
-            raise ValueError(f"{where}: expected a list, found {_shown(value)}")
+            raise ValueError(f"{where}: expected a list, found {shown(value)}")
         for index, each in enumerate(value):
             require_shape(each, shape[0], f"{where}[{index}]")
     elif shape is not object:
         is_kind = isinstance(value, int | float if shape is float else shape) and not isinstance(value, bool)
         if not is_kind or (shape is float and not (math.isfinite(value) and value >= 0)):
-            raise ValueError(f"{where}: expected {_KINDS[shape]}, found {_shown(value)}")
+            raise ValueError(f"{where}: expected {_KINDS[shape]}, found {shown(value)}")
 
 
-def _shown(value: Any) -> str:
-    text = json.dumps(value)
+def shown(value: Any) -> str:
+    """A JSON value, short enough for a sentence."""
+    if isinstance(value, list | dict):
+        what = "list" if isinstance(value, list) else "object"
+        return f"a {what} of {len(value)}" if value else f"an empty {what}"
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**15:
+        return f"an integer of about {value.bit_length() * 3 // 10 + 1} digits"
+    text = json.dumps(value[:40] if isinstance(value, str) else value)
     return text if len(text) <= 40 else f"{text[:37]}..."

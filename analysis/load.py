@@ -69,7 +69,7 @@ def refuse_unknown(footer: Footer, kind: str) -> None:
     missing = [name for name in RECORDS[kind].fieldNames() if name not in footer.columns and name not in ADDED]
     if missing:
         raise AnalysisError(
-            f"{footer.path}: has no column {', '.join(missing)} though it says schema {SCHEMA_VERSION}."
+            f"{footer.path}: has no column {', '.join(missing)}, although it says schema {SCHEMA_VERSION}."
         )
 
 

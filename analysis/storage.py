@@ -98,10 +98,10 @@ class Storage:
         if not self.exists(out):
             return
         names = [status.getPath().getName() for status in self._statuses(out)]
-        foreign = [name for name in names if name not in replaces]
+        foreign = sorted(name for name in names if name not in replaces)
         if foreign:
             raise AnalysisError(
-                f"{out}: holds files that aren't of an earlier {kind} ({', '.join(sorted(foreign)[:3])}), so it isn't replaced.",
+                f"{out}: contains files that aren't part of an earlier {kind} ({', '.join(foreign[:3])}), so it isn't replaced.",
                 next_step="Give another folder with --out.",
             )
 

@@ -1,7 +1,7 @@
 """The task export-omb: a results folder in, a folder with one result file of OpenMessaging Benchmark per trial out.
 
-The files are of its newest generation (g3). No key is added to the format: a reader of its own refuses what it doesn't know. What
-differs from its definitions is ABOUT.
+The files are of its newest generation (g3). No key is added to the format, whose own readers refuse unknown ones. How the
+figures differ from its definitions is said in ABOUT.
 
 Exit code 0: at least one trial was exported; 1: none was, and nothing was written.
 """
@@ -42,9 +42,9 @@ from analysis.session import Progress, run_task
 from analysis.storage import SUCCESS, Storage
 
 ABOUT = """\
-Trials of samebox as result files of OpenMessaging Benchmark. Read them with what differs from its own:
+Trials of samebox as result files of OpenMessaging Benchmark. They differ from its own files as follows:
 
-- publishLatency is from the return of the send call to the acknowledgement; there it is from the call's start.
+- publishLatency is from the return of the send call to the acknowledgement; in its own files it is from the start of the call.
 - publishDelayLatency (microseconds) is from the intended time to the return of the send call; there it is to the call's start.
   Both together are the response latency, from the intended time to the acknowledgement.
 - endToEndLatency is from the intended time to the receipt; there it is from the time stamp that the message got when it was sent.

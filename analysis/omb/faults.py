@@ -8,14 +8,14 @@
    c. the mean is that of the windows, weighted by their rates, but for 10 %,
    (b and c only from six windows on: in a shorter run, what came after the last window weighs)
    d. the percentiles rise, the quantile map rises, ends with the maximum, and agrees with the percentiles.
-   Each allows for 1 %: what two significant digits of a histogram cost. A quantile map that doesn't go up to 100 % isn't used itself.
+   Each allows for 1 %: what two significant digits of a histogram cost. A quantile map that doesn't go up to 100 % isn't used.
 3. A window's percentiles don't rise: that window isn't used. (Without a sample it has no latency, though its file says 0.)
 4. Consumers were paused in some windows: means over the run mix phases.
 5. Consumers fell behind, or were still reading what the warm-up had left: end-to-end latencies then say how long the run was.
 6. The rate in a name is less than what was sent: it is not the rate of this run.
 7. Every window's rates are 0 although messages were acknowledged: rates aren't used.
 
-The exports of samebox itself count no warm-up and no window twice: 1 doesn't hold of them.
+Exports of samebox count no warm-up: 1 doesn't hold of them.
 """
 
 from __future__ import annotations
@@ -64,13 +64,14 @@ class Fault:
 
 def faults_of(result: OmbResult, identity: Mapping[str, Known]) -> tuple[Fault, ...]:
     """Everything found, in the order of the list above."""
-    found = [fault for fault in (_first_window(result),) if fault]
-    for latency in result.latencies.values():
-        found += [*_aggregate_faults(result, latency), *_map_faults(latency)]
-    for latency in result.latencies.values():
-        found += _window_faults(latency)
-    others = (_paused(result), _backlogged(result), _refuted_rate(result, identity), _no_rates(result))
-    return (*found, *(fault for fault in others if fault))
+    latencies = result.latencies.values()
+    found = (
+        _first_window(result),
+        *(fault for latency in latencies for fault in _of_the_run(result, latency)),
+        *(_of_the_windows(latency) for latency in latencies),
+        *(_paused(result), _backlogged(result), _refuted_rate(result, identity), _no_rates(result)),
+    )
+    return tuple(fault for fault in found if fault)
 
 
 def usable_windows(result: OmbResult, latency: Latency) -> tuple[int, ...]:
@@ -103,10 +104,23 @@ def _first_window(result: OmbResult) -> Fault | None:
     )
 
 
-def _aggregate_faults(result: OmbResult, latency: Latency) -> Iterator[Fault]:
+def _of_the_run(result: OmbResult, latency: Latency) -> Iterator[Fault]:
     metric = latency.family.metric
     for sentence, evidence in (*_unlike_windows(result, latency), *_unlike_itself(latency)):
         yield Fault(AGGREGATE, metric, f"The run's {metric} is corrupt: {sentence}.", evidence)
+    if not map_is_complete(latency) and latency.aggregate["max"] != 0:
+        ends = f"ends at {latency.quantiles[-1][0]:.6g} %" if latency.quantiles else "is empty"
+        sentence = f"The quantile map of {metric} {ends}; it isn't used."
+        yield Fault(MAP, metric, sentence, {"points": len(latency.quantiles)})
+
+
+def _of_the_windows(latency: Latency) -> Fault | None:
+    metric = latency.family.metric
+    falling = [index + 1 for index in range(len(latency.windows["max"])) if _falls(latency, index)]
+    if not falling:
+        return None
+    sentence = f"Percentiles of {metric} don't rise in {len(falling)} windows, the first of them {falling[0]}; they aren't used."
+    return Fault(WINDOW, metric, sentence, {"windows": falling})
 
 
 def _unlike_windows(result: OmbResult, latency: Latency) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -130,15 +144,11 @@ def _unlike_windows(result: OmbResult, latency: Latency) -> Iterator[tuple[str, 
         return
     for name in _BOUNDED:
         low, high = min(windows[name]), max(windows[name])
-        if not low * (1 - TOLERANCE) <= aggregate[name] <= high * (1 + TOLERANCE):
+        if not _is_between(low, aggregate[name], high):
+            ends = {"lowest_window_ms": low, "highest_window_ms": high}
             yield (
                 f"its {name} is {aggregate[name]:,.3f} ms, those of the windows lie from {low:,.3f} to {high:,.3f} ms",
-                {
-                    "statistic": name,
-                    "aggregate_ms": aggregate[name],
-                    "lowest_window_ms": low,
-                    "highest_window_ms": high,
-                },
+                {"statistic": name, "aggregate_ms": aggregate[name], **ends},
             )
     rates = result.series[CONSUME_RATE if latency.family == END_TO_END else PUBLISH_RATE]
     weights = [rates[index] for index in usable]
@@ -160,7 +170,7 @@ def _unlike_itself(latency: Latency) -> Iterator[tuple[str, dict[str, Any]]]:
                 f"its {lower} of {aggregate[lower]:,.3f} ms is above its {upper} of {aggregate[upper]:,.3f} ms",
                 {lower: aggregate[lower], upper: aggregate[upper]},
             )
-    if not map_is_whole(latency):
+    if not map_is_complete(latency):
         return
     for (at, value), (then, next_value) in pairwise(quantiles):
         if next_value < value:
@@ -177,24 +187,20 @@ def _unlike_itself(latency: Latency) -> Iterator[tuple[str, dict[str, Any]]]:
         )
     for name, percentile in PERCENTILES.items():
         low, high = neighbours(quantiles, percentile)
-        if not low * (1 - TOLERANCE) <= aggregate[name] <= high * (1 + TOLERANCE):
+        if not _is_between(low, aggregate[name], high):
             yield (
                 f"its {name} is {aggregate[name]:,.3f} ms, its quantile map says {low:,.3f} to {high:,.3f} ms",
                 {"statistic": name, "aggregate_ms": aggregate[name], "map_from_ms": low, "map_to_ms": high},
             )
 
 
-def map_is_whole(latency: Latency) -> bool:
+def _is_between(low: float, value: float, high: float) -> bool:
+    return low * (1 - TOLERANCE) <= value <= high * (1 + TOLERANCE)
+
+
+def map_is_complete(latency: Latency) -> bool:
     """Whether the quantile map goes up to 100 %."""
     return bool(latency.quantiles) and latency.quantiles[-1][0] == 100.0
-
-
-def _map_faults(latency: Latency) -> Iterator[Fault]:
-    if map_is_whole(latency) or latency.aggregate["max"] == 0:
-        return
-    ends = f"ends at {latency.quantiles[-1][0]:.6g} %" if latency.quantiles else "is empty"
-    metric = latency.family.metric
-    yield Fault(MAP, metric, f"The quantile map of {metric} {ends}; it isn't used.", {"points": len(latency.quantiles)})
 
 
 def neighbours(quantiles: tuple[tuple[float, float], ...], percentile: float) -> tuple[float, float]:
@@ -206,19 +212,6 @@ def neighbours(quantiles: tuple[tuple[float, float], ...], percentile: float) ->
 def _falls(latency: Latency, index: int) -> bool:
     values = [latency.windows[name][index] for name in _RISING]
     return any(upper < lower * (1 - TOLERANCE) for lower, upper in pairwise(values))
-
-
-def _window_faults(latency: Latency) -> Iterator[Fault]:
-    falling = [index for index in range(len(latency.windows["max"])) if _falls(latency, index)]
-    if falling:
-        numbers = [index + 1 for index in falling]
-        yield Fault(
-            WINDOW,
-            latency.family.metric,
-            f"Percentiles of {latency.family.metric} don't rise in {len(falling)} windows, the first of them {numbers[0]}; "
-            "they aren't used.",
-            {"windows": numbers},
-        )
 
 
 def _paused(result: OmbResult) -> Fault | None:
@@ -240,11 +233,9 @@ def _backlogged(result: OmbResult) -> Fault | None:
     if END_TO_END.metric not in result.latencies or sent == 0 or paused_windows(result):
         return None
     backlog = result.series.get(BACKLOG)
-    # without it, of several subscriptions only a loss that no number of them explains can be seen
     grown = backlog[-1] - backlog[0] if backlog else sent - sum(result.series[CONSUME_RATE][1:]) * WINDOW_S
-    if grown < -BACKLOG_SHARE * sent and not backlog:
-        return None
-    if abs(grown) <= BACKLOG_SHARE * sent:
+    # without a backlog, more may be received than sent: how many subscriptions there are isn't known
+    if abs(grown) <= BACKLOG_SHARE * sent or (grown < 0 and not backlog):
         return None
     how = f"grew by {grown:,.0f}" if grown > 0 else f"shrank by {-grown:,.0f}"
     why = "consumers fell behind" if grown > 0 else "consumers were still reading what the warm-up had left"

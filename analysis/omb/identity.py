@@ -104,14 +104,9 @@ def achieved_per_s(result: OmbResult) -> float | None:
 def _unless_refuted(rate: Known, result: OmbResult) -> Known:
     """A rate that a name says, unless more was sent."""
     achieved = achieved_per_s(result)
-    if (
-        not isinstance(rate.value, int | float)
-        or rate.source is None
-        or achieved is None
-        or achieved <= rate.value * REFUTED
-    ):
-        return rate
-    return Known(None, None, {rate.source: rate.value, **(rate.others or {})})
+    if isinstance(rate.value, int | float) and rate.source and achieved and achieved > rate.value * REFUTED:
+        return Known(None, None, {rate.source: rate.value, **(rate.others or {})})
+    return rate
 
 
 def _system(driver: str) -> Known:

@@ -105,19 +105,19 @@ def read_all(files: Sequence[str]) -> list[Imported | Refused]:
 
 
 def _read(file: str, trial: str) -> Imported | Refused:
-    """A refusal is an outcome here, no exception: whatever is wrong with a file is that file's."""
+    """A refusal is an outcome here, not an exception: it concerns one file, and the others are imported."""
     shown = os.fsencode(file).decode("utf-8", "backslashreplace")
     try:
         if not is_plain(file):
             raise AnalysisError(
-                f"{shown}: its name isn't plain text in UTF-8, and every row would bear it.", next_step="Rename it."
+                f"{shown}: its name isn't plain text in UTF-8, and it would be in every row.", next_step="Rename it."
             )
         return import_result(read_result(_content(Path(file)), file), trial)
     except AnalysisError as error:
         return Refused(shown, str(error), error.next_step)
     except Exception as error:
         what = f"{type(error).__name__}: {str(error)[:200]}"
-        return Refused(shown, f"{shown}: samebox can't import it, which is a fault of samebox's ({what}).", "")
+        return Refused(shown, f"{shown}: samebox can't import it, because of a bug in samebox ({what}).", "")
 
 
 def _content(file: Path) -> bytes:
@@ -125,18 +125,18 @@ def _content(file: Path) -> bytes:
     try:
         found = file.stat()
         if stat.S_ISDIR(found.st_mode):
-            raise AnalysisError(f"{file}: a folder and no file.", next_step=NEXT)
+            raise AnalysisError(f"{file}: a folder; a file is needed.", next_step=NEXT)
         if not stat.S_ISREG(found.st_mode):
-            raise AnalysisError(f"{file}: a pipe or a device and no file.", next_step="Write it to a file first.")
+            raise AnalysisError(f"{file}: a pipe or a device; a file is needed.", next_step="Write it to a file first.")
         with file.open("rb") as opened:
             content = opened.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        raise AnalysisError(f"{file}: no such file.", next_step="Is the name spelt right?") from None
+        raise AnalysisError(f"{file}: no such file.", next_step="Check the spelling of its name.") from None
     except OSError as error:
         raise AnalysisError(f"{file}: can't be read: {error.strerror}.", next_step=NEXT) from None
     if len(content) > MOST_BYTES:
         raise AnalysisError(
-            f"{file}: more than {MOST_BYTES // 2**20} MiB, which no result of OpenMessaging Benchmark is.",
+            f"{file}: more than {MOST_BYTES // 2**20} MiB, too large for a result of OpenMessaging Benchmark.",
             next_step=NEXT,
         )
     return content
@@ -182,7 +182,7 @@ def require_replaceable(out: Path) -> None:
         raise AnalysisError(f"{out}: can't be written: {error.strerror}.", next_step=_OTHER) from None
     if foreign:
         raise AnalysisError(
-            f"{out}: holds files that aren't of an earlier import ({', '.join(foreign[:3])}), so it isn't replaced.",
+            f"{out}: contains files that aren't part of an earlier import ({', '.join(foreign[:3])}), so it isn't replaced.",
             next_step=_OTHER,
         )
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.documents import shown
 from analysis.errors import AnalysisError
 from analysis.omb.layout import (
     BACKLOG,
@@ -104,20 +105,22 @@ def _document(content: bytes, source: str) -> dict[str, Any]:
         document = json.loads(content.decode("utf-8"), object_pairs_hook=_without_duplicates)
     except UnicodeDecodeError:
         if content.startswith(_GZIP):
-            raise _refused(source, "compressed by gzip", next_step=f"gunzip {source}") from None
+            raise _refused(source, "compressed with gzip", next_step=f"gunzip {source}") from None
         raise _refused(source, "not a text file, so not a result of OpenMessaging Benchmark") from None
     except json.JSONDecodeError as error:
         cut = "" if content.rstrip().endswith(b"}") else " (it doesn't end with }: was it cut off?)"
         where = f"line {error.lineno}, column {error.colno}"
         raise _refused(source, f"not valid JSON: {error.msg} in {where}{cut}") from None
     except _Duplicate as error:
-        raise _refused(source, f"the key {_shown(error.args[0])} appears twice: which one counts is unknown") from None
+        raise _refused(
+            source, f"the key {shown(error.args[0])} appears twice, so which value counts is unclear"
+        ) from None
     except ValueError:  # Python reads no integer of more than 4,300 digits
-        raise _refused(source, "has a number of thousands of digits") from None
+        raise _refused(source, "contains a number with thousands of digits") from None
     except RecursionError:
         raise _refused(source, "nested too deeply for a result of OpenMessaging Benchmark") from None
     if not isinstance(document, dict):
-        raise _refused(source, f"expected a JSON object, found {_shown(document)}")
+        raise _refused(source, f"expected a JSON object, found {shown(document)}")
     return document
 
 
@@ -196,7 +199,7 @@ class _Reader:
             if length != lengths[first]:
                 raise _refused(
                     self.source,
-                    f"{first} has {lengths[first]} windows and {key} has {length}: which belong together is unknown",
+                    f"{first} has {lengths[first]} windows and {key} has {length}, so they can't be matched",
                     next_step="Get the file as the benchmark wrote it.",
                 )
 
@@ -232,19 +235,8 @@ class _Reader:
         return tuple(sorted(found))
 
     def _unexpected(self, key: str, expected: str, value: Any) -> AnalysisError:
-        return _refused(self.source, f"{key}: expected {expected}, found {_shown(value)}")
+        return _refused(self.source, f"{key}: expected {expected}, found {shown(value)}")
 
 
 def _refused(source: str, sentence: str, *, next_step: str = NEXT) -> AnalysisError:
     return AnalysisError(f"{source}: {sentence}.", next_step=next_step)
-
-
-def _shown(value: Any) -> str:
-    """A value, short enough for a sentence."""
-    if isinstance(value, list | dict):
-        what = "list" if isinstance(value, list) else "object"
-        return f"a {what} of {len(value)}" if value else f"an empty {what}"
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > MOST:
-        return f"an integer of about {value.bit_length() * 3 // 10 + 1} digits"
-    text = json.dumps(value[:40] if isinstance(value, str) else value)
-    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -17,7 +17,7 @@ from analysis.omb.faults import (
     NO_RATES,
     Fault,
     faults_of,
-    map_is_whole,
+    map_is_complete,
     paused_windows,
     usable_windows,
 )
@@ -184,7 +184,7 @@ def _latencies(result: OmbResult, found: Collection[str]) -> Iterator[Row | Left
 
 
 def _of_the_run(latency: Latency, notes: Sequence[str]) -> Iterator[Row | LeftOut]:
-    points = FROM_MAP.items() if map_is_whole(latency) else ()
+    points = FROM_MAP.items() if map_is_complete(latency) else ()
     read_off = {name: value for name, at in points if (value := _read_off(latency, at)) is not None}
     for name in ("mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "p99.999", "max"):
         metric = f"{latency.family.metric}_{name}"

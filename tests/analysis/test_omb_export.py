@@ -169,7 +169,7 @@ def test_an_export_refuses_what_it_cannot_do(spark: SparkSession, results: Path,
         [
             (["b09"], tmp_path / "out", "no trial 'b09'"),
             ([NOTHING], tmp_path / "out", f"no load was recorded of {NOTHING}"),
-            ([SOUND], foreign, "holds files that aren't of an earlier export (thesis.txt)"),
+            ([SOUND], foreign, "contains files that aren't part of an earlier export (thesis.txt)"),
         ]
     ):
         scratch = tmp_path / str(number)

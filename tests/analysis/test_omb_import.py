@@ -298,7 +298,7 @@ def without(key: str) -> dict[str, Any]:
         (b" \n", "the file is empty"),
         (json.dumps(document()).encode()[:900], "was it cut off?"),
         (b"\xff\xfe\x00", "not a text file"),
-        (gzip.compress(b"{}", mtime=0), "compressed by gzip"),
+        (gzip.compress(b"{}", mtime=0), "compressed with gzip"),
         (b"[1]", "expected a JSON object, found a list of 1"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"name": "x"}', "the key workload is missing"),

@@ -82,7 +82,7 @@ def test_nothing_is_written_where_nothing_can_be_imported(tmp_path: Path) -> Non
     missing = ("the key workload is missing", "missing.json: no such file")
     for files, out, said in (
         ([bad, tmp_path / "missing.json"], tmp_path / "out", missing),
-        ([good], foreign, ("holds files that aren't of an earlier import (thesis.txt)",)),
+        ([good], foreign, ("contains files that aren't part of an earlier import (thesis.txt)",)),
         ([good], good, (f"{good}: can't be written: it is a file",)),
         ([good], good / "below", (f"can't be written: {good} is a file",)),
     ):
