@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from analysis.claims.claim import Document, packaged_documents
 from analysis.claims.conclude import conclude, number, shown_part, verdicts_on
 from analysis.claims.figures import PRINTED_FILE, RAW_FILE, Figure, packaged_figures
-from analysis.claims.judge import Found, Published, Weighed, weigh
+from analysis.claims.judge import Published, Weighed, weigh
 from analysis.claims.verdict import VERDICTS, Verdict
 from analysis.documents import SCHEMA_VERSION, write_json
 from analysis.errors import run_plain_task
@@ -56,7 +56,7 @@ def claims_document(*, results: Path | None = None, imported: Path | None = None
         "schema": SCHEMA_VERSION,
         "evidence": evidence,
         "documents": [{"name": document.name, "title": document.title} for document in documents],
-        "claims": [verdict.to_json() for verdict in verdicts],
+        "claims": [asdict(verdict) for verdict in verdicts],
         "counts": {word: sum(verdict.verdict == word for verdict in verdicts) for word in VERDICTS},
     }
 
@@ -87,7 +87,7 @@ def claim_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     documents = tuple(each for each in documents if ran & {cell.experiment for cell in each.cells})
     printed, own = printed_verdicts(documents, figures), campaign_verdicts(documents, figures, report)
     return [
-        {"printed": one.to_json(), "own": other.to_json()}
+        {"printed": asdict(one), "own": asdict(other)}
         for one, other in zip(printed, own, strict=True)
         if ran & set(other.experiments)
     ]
@@ -102,34 +102,20 @@ def _with_raw_results(
     backed = [figure for figure in rows.values() if figure.key in values]
     if not backed:
         return verdict
-    wrong = [figure for figure in backed if abs(figure.value - values[figure.key]) > MISMATCH * figure.value]
-    said = [*_turned(raw, of_printed, of_raw), *(_corrected(figure, values[figure.key]) for figure in wrong)]
-    agreement = "they say otherwise" if _differs(of_printed, of_raw) else "they differ" if said else "they agree"
-    counted = f"Raw results are published for {_share(len(backed), len(rows))}"
-    sentence = f"{counted}; {agreement}{': ' if said else ''}{'; '.join(said)}."
-    return replace(verdict, sentence=f"{verdict.sentence} {sentence}")
-
-
-def _share(backed: int, rows: int) -> str:
-    if backed == rows:
-        return {1: "its one row", 2: "both of its rows"}.get(rows, f"all of its {rows} rows")
-    return f"{backed} of its {rows} rows"
-
-
-def _differs(of_printed: Sequence[Found], of_raw: Sequence[Found]) -> bool:
-    return any(
-        raw.holds is not None and raw.holds != printed.holds for printed, raw in zip(of_printed, of_raw, strict=True)
-    )
-
-
-def _turned(raw: Weighed, of_printed: Sequence[Found], of_raw: Sequence[Found]) -> list[str]:
-    """The parts that come out otherwise by the raw results."""
-    return [
+    turned = [  # parts that come out otherwise by the raw results
         f"{shown_part(part, [found], {})}{'' if found.holds else ', so not as claimed'}"
         for part, found, before in zip(raw.claim.parts, of_raw, of_printed, strict=True)
         if found.holds is not None and found.holds != before.holds
     ]
-
-
-def _corrected(figure: Figure, value: float) -> str:
-    return f"{figure.place} is {number(value)} {figure.unit}, printed {number(figure.value)}"
+    corrected = [
+        f"{figure.place} is {number(values[figure.key])} {figure.unit}, printed {number(figure.value)}"
+        for figure in backed
+        if abs(figure.value - values[figure.key]) > MISMATCH * figure.value
+    ]
+    which = f"{len(backed)} of its {len(rows)} rows"
+    if len(backed) == len(rows):
+        which = {1: "its one row", 2: "both of its rows"}.get(len(rows), f"all of its {len(rows)} rows")
+    agreement = "they say otherwise" if turned else "they differ" if corrected else "they agree"
+    said = "; ".join([*turned, *corrected])
+    sentence = f"Raw results are published for {which}; {agreement}{': ' if said else ''}{said}."
+    return replace(verdict, sentence=f"{verdict.sentence} {sentence}")

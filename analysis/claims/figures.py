@@ -11,7 +11,7 @@ from importlib.resources import files
 from analysis.errors import AnalysisError
 
 PRINTED_FILE, RAW_FILE = "published.csv", "raw.csv"
-# what a row is known by; the same columns in both files
+# what identifies a row; the same columns in both files
 KEYS = (
     *("source", "table", "workload", "system", "local_durability", "replication_durability", "partitions"),
     *("subscriptions", "message_bytes", "rate_msgs_per_s", "metric", "statistic", "unit"),
@@ -28,7 +28,7 @@ class Figure:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What it is known by."""
+        """What identifies it."""
         return tuple(self.columns[name] for name in KEYS)
 
     @property
@@ -37,7 +37,7 @@ class Figure:
 
     @property
     def place(self) -> str:
-        """Where it stands, as people say it."""
+        """Where it is printed, as people say it."""
         columns, table = self.columns, self.columns["table"]
         promise = f"local {columns['local_durability']}, replication {columns['replication_durability']},"
         words = (
@@ -53,23 +53,22 @@ class Figure:
 
 
 def read_figures(text: str, file: str) -> tuple[Figure, ...]:
-    """The rows of a CSV text. Raises AnalysisError for a missing column, a value that is no number, or a row that is there twice."""
+    """The rows of a CSV text. Raises AnalysisError for a missing column, a value that isn't a number, or a duplicate row."""
     reader = csv.DictReader(text.splitlines())
     missing = [name for name in (*KEYS, "value") if name not in (reader.fieldnames or ())]
     if missing:
         raise AnalysisError(f"{file}: has no column {', '.join(missing)}.")
     found: dict[tuple[str, ...], Figure] = {}
     for row in reader:
+        where = f"{file}, line {reader.line_num}"
         try:
             figure = Figure(row, float(row["value"]))
         except (TypeError, ValueError):
-            raise AnalysisError(f"{file}, line {reader.line_num}: value is {row['value']!r}, not a number.") from None
+            raise AnalysisError(f"{where}: value is {row['value']!r}, not a number.") from None
         if not math.isfinite(figure.value) or figure.value < 0:
-            raise AnalysisError(
-                f"{file}, line {reader.line_num}: value is {row['value']!r}, not a number of 0 or more."
-            )
+            raise AnalysisError(f"{where}: value is {row['value']!r}, not a number of 0 or more.")
         if figure.key in found:
-            raise AnalysisError(f"{file}, line {reader.line_num}: {figure.place} is there twice.")
+            raise AnalysisError(f"{where}: {figure.place} appears twice.")
         found[figure.key] = figure
     return tuple(found.values())
 

@@ -29,7 +29,7 @@ class Evidence(Protocol):
 
     @property
     def is_published(self) -> bool:
-        """Whether it is what was published itself: it is there once, and its blocks are no sample of anything."""
+        """Whether it is what was published itself: a single block, which isn't a sample of anything."""
         ...
 
     @property

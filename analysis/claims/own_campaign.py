@@ -127,7 +127,7 @@ def metric_of(figure: Figure) -> str | None:
 
 
 def to_published(figure: Figure, message_bytes: int) -> float:
-    """What a rate in messages a second is multiplied by to be in the unit of the published figure; 1 for what is no rate of bytes."""
+    """What a rate in messages a second is multiplied by to be in the unit of the published figure; 1 for other quantities."""
     return message_bytes / _BYTES[figure.unit] if figure.unit in _BYTES else 1.0
 
 
@@ -150,7 +150,7 @@ def read_report(results: Path) -> dict[str, Any]:
 
 
 def _require_value(row: Mapping[str, Any], where: str) -> None:
-    """A value, or of one that isn't known the bounds it lies in; an upper bound of null is none."""
+    """A value, or the bounds of one that isn't known; a null is no upper bound."""
     if row.get("value", "") is not None or row.get("low") is None:
         require_shape(row, {"value": float}, where)
     require_shape(row, {key: float for key in ("low", "high") if row.get(key) is not None}, where)

@@ -11,12 +11,12 @@ from __future__ import annotations
 import csv
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from analysis.claims.claim import packaged_documents
-from analysis.claims.figures import KEYS, PRINTED_FILE, Figure, packaged_figures
-from analysis.claims.imported import ImportedResults, Source, read_imported
+from analysis.claims.figures import KEYS, PRINTED_FILE, packaged_figures
+from analysis.claims.imported import read_imported
 from analysis.omb.import_task import import_files
 
 SOURCE = "streamnative-2020"
@@ -27,41 +27,36 @@ _RULES = {
 }
 
 
-def raw_rows(checkout: Path) -> list[dict[str, str]]:
-    """The rows of raw.csv, in the order of the printed figures; none for a figure that no file has."""
-    # folders whose JSON files are something else (dashboards) are no results
+def raw_rows(checkout: Path) -> Iterator[dict[str, str]]:
+    """The rows of raw.csv, in the order of the printed figures; none for a figure that no file has.
+
+    Raises ValueError where two runs of the same have different latencies.
+    """
+    # folders whose JSON files are something else (dashboards) aren't results
     files = [file for file in checkout.rglob("*.json") if "results" in file.relative_to(checkout).parts]
     # of files with the same bytes the first counts: the one that is least deep
     files.sort(key=lambda file: (len(file.parts), file))
     with tempfile.TemporaryDirectory() as scratch:
         import_files([str(file) for file in files], out=Path(scratch) / "imported")
         imported = read_imported(Path(scratch) / "imported")
-    figures = [figure for figure in packaged_figures(PRINTED_FILE) if figure.columns["source"] == SOURCE]
-    return list(_rows(imported, figures, checkout))
-
-
-def _rows(imported: ImportedResults, figures: Sequence[Figure], checkout: Path) -> Iterator[dict[str, str]]:
     (document,) = (each for each in packaged_documents() if each.source == SOURCE)
-    for figure in figures:
+    for figure in packaged_figures(PRINTED_FILE):
+        if figure.columns["source"] != SOURCE:
+            continue
         sources = sorted(imported.sources(figure, document.cell_of(figure), 1), key=lambda source: source.value)
+        rule = _RULES.get(figure.columns["metric"])
+        if rule is None and len({source.value for source in sources}) > 1:
+            raise ValueError(f"{figure.place}: {', '.join(source.file.file for source in sources)}")
         if sources:
-            chosen = _chosen(figure, sources)
-            note = f"{Path(chosen.file.file).relative_to(checkout)}{_RULES.get(figure.columns['metric'], '')}"
-            yield {**figure.columns, "value": f"{round(chosen.value, 3):.15g}", "note": note}
-
-
-def _chosen(figure: Figure, sources: Sequence[Source]) -> Source:
-    """The file whose value it is. Raises ValueError where two runs of the same have different latencies."""
-    if figure.columns["metric"] not in _RULES and len({source.value for source in sources}) > 1:
-        raise ValueError(f"{figure.place}: {', '.join(source.file.file for source in sources)}")
-    return sources[-1]
+            note = f"{Path(sources[-1].file.file).relative_to(checkout)}{rule or ''}"
+            yield {**figure.columns, "value": f"{round(sources[-1].value, 3):.15g}", "note": note}
 
 
 def main() -> int:
     """Writes the table to standard output."""
-    writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    writer.writerows({name: row[name] for name in COLUMNS} for row in raw_rows(Path(sys.argv[1])))
+    writer.writerows(raw_rows(Path(sys.argv[1])))
     return 0
 
 

@@ -41,7 +41,7 @@ class Interval:
 def interval(claimed: str, within: str) -> Interval:
     """The interval around a claimed number, as it is written. Raises ValueError for what isn't a number or a tolerance."""
     around = spread(claimed, claimed, within)
-    if within != DIGITS or _significant_digits(claimed) < 2:
+    if within != DIGITS or len(_significant(claimed).as_tuple().digits) < 2:
         return around
     value = _number(claimed)
     cut_off = float(value + (1 if value > 0 else -1) * Decimal(1).scaleb(_last_digit(claimed)))
@@ -68,17 +68,14 @@ def _rounding(text: str, last_digit: int) -> tuple[Decimal, Decimal]:
     return value - (half / 10 if finer_below else half), value + half
 
 
-def _significant_digits(text: str) -> int:
-    value = _number(text)
-    return len((value if "." in text else value.normalize()).as_tuple().digits)
+def _significant(text: str) -> Decimal:
+    """A number with its significant digits alone: zeros at the end of a whole number are none."""
+    return _number(text) if "." in text else _number(text).normalize()
 
 
 def _last_digit(text: str) -> int:
     """The power of ten of the last significant digit: 0 for 3, 1 for 20, -1 for 1.0."""
-    value = _number(text)
-    exponent = (value if "." in text else value.normalize()).as_tuple().exponent
-    assert isinstance(exponent, int)
-    return exponent
+    return int(_significant(text).as_tuple().exponent)
 
 
 def _number(text: str) -> Decimal:

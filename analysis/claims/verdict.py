@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 CONFIRMED, CONTRADICTED, INCONCLUSIVE = "confirmed", "contradicted", "inconclusive"
 VERDICTS = (CONFIRMED, CONTRADICTED, INCONCLUSIVE)
@@ -74,7 +72,3 @@ class Verdict:
     parts: tuple[PartVerdict, ...]
     cited: tuple[Cited, ...]
     experiments: tuple[str, ...]
-
-    def to_json(self) -> Mapping[str, Any]:
-        """Plain data."""
-        return asdict(self)

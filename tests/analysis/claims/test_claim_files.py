@@ -139,7 +139,7 @@ def test_figures_that_are_there_twice_are_refused() -> None:
     """A claim could cite either."""
     header = ",".join([*KEYS, "value"])
     row = ",".join(["x", "1", *("" for _ in KEYS[2:]), "5"])
-    with pytest.raises(AnalysisError, match="is there twice"):
+    with pytest.raises(AnalysisError, match="appears twice"):
         read_figures(f"{header}\n{row}\n{row}\n", "copy.csv")
     with pytest.raises(AnalysisError, match=r"copy\.csv, line 2: value is 'five', not a number"):
         read_figures(f"{header}\n{row[:-1]}five\n", "copy.csv")
