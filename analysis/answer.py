@@ -1,11 +1,11 @@
-"""The first screen in words: what the campaign asked, what came out, how certain that is. It claims nothing the blocks can't carry."""
+"""The first screen in words: what the campaign asked, what came out, how certain that is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
+from analysis.bounded import range_of
 from analysis.campaign import Campaign
 from analysis.certainty.interval import FEWEST_BLOCKS, TOO_FEW_BLOCKS, why_no_band
 from analysis.certainty.reach import dependence_of, reach_of
@@ -146,23 +146,18 @@ def _ratio_sentences(comparisons: Sequence[Comparison]) -> list[str]:
     spoken = [found for metric in _SPOKEN for found in comparisons if found.metric == metric]
     if len({found.cell for found in spoken}) <= _CELLS_SPOKEN:
         return [_ratio_sentence(found) for found in spoken]
-    groups = groupby(
-        sorted(spoken, key=lambda found: (_SPOKEN.index(found.metric), found.first, found.second)),
-        key=lambda found: (found.metric, found.first, found.second),
-    )
-    return [
-        _ratio_sentence(*cells) if len(cells) == 1 else _sentence_of_cells(cells)
-        for cells in (list(group) for _, group in groups)
-    ]
+    groups: dict[tuple[str, str, str], list[Comparison]] = {}
+    for found in sorted(spoken, key=lambda found: (_SPOKEN.index(found.metric), found.first, found.second)):
+        groups.setdefault((found.metric, found.first, found.second), []).append(found)
+    return [_ratio_sentence(*own) if len(own) == 1 else _sentence_of_cells(own) for own in groups.values()]
 
 
 def _sentence_of_cells(found: Sequence[Comparison]) -> str:
     one, medians = found[0], [each.median for each in found]
     larger, smaller = sum(each.low > 1 for each in medians), sum(each.high < 1 for each in medians)
-    shown = sum(each.certainty.verdict == SHOWN for each in found)
-    low, high = min(each.low for each in medians), max(each.high for each in medians)
+    shown, most = sum(each.certainty.verdict == SHOWN for each in found), range_of(medians)
     return (
-        f"{one.first}'s {words(one.metric)} was {ratios(low, high)} that of {one.second} over "
+        f"{one.first}'s {words(one.metric)} was {ratios(most.low, most.high)} that of {one.second} over "
         f"{len(found)} cells (workload and durability level): "
         f"larger in {larger}, smaller in {smaller}; a difference is shown in {shown or 'none'}."
     )

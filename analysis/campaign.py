@@ -1,4 +1,4 @@
-"""A campaign's documents: manifest, trials, vetting. It hands on what bench wrote and judges nothing."""
+"""A campaign's documents: manifest, trials, vetting."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Trial:
 
     @property
     def is_native(self) -> bool:
-        """Whether the system's own tools made its load: it checks another trial and is none itself."""
+        """Whether the system's own tools made its load, to check another trial."""
         return bool(self.document.get("generator") == "native")
 
     @property
@@ -116,10 +116,8 @@ class Trial:
 
     def phase_ns(self, name: str) -> tuple[int, int] | None:
         """Start and end of a phase, or None if the trial never reached it."""
-        for phase in self.document["phases"]:
-            if phase["name"] == name:
-                return int(phase["start_ns"]), int(phase["end_ns"])
-        return None
+        phase = next((each for each in self.document["phases"] if each["name"] == name), None)
+        return None if phase is None else (int(phase["start_ns"]), int(phase["end_ns"]))
 
     def watched_until_ns(self, who: Side) -> int:
         """Until when producers (consumers) took notice of what came; if not recorded, the end of the schedule or the load."""

@@ -9,6 +9,7 @@ first: leaving out the trials in which a system failed would flatter it. How cer
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -191,14 +192,7 @@ def _outcome(contestant: str, names: list[str], checks: Sequence[Check]) -> Cont
         contestant=contestant,
         trials=len(names),
         all_met=len(declared - flawed),
-        not_met=_count(check.check for check in outcomes if check.verdict == NOT_MET),
-        unknown=_count(check.check for check in outcomes if check.verdict == UNKNOWN),
+        not_met=dict(Counter(check.check for check in outcomes if check.verdict == NOT_MET)),
+        unknown=dict(Counter(check.check for check in outcomes if check.verdict == UNKNOWN)),
         excluded=sum(validity_of(checks, name) in EXCLUDED for name in names),
     )
-
-
-def _count(names: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return counts

@@ -23,12 +23,10 @@ _LOWEST_PPM = 100_000
 
 def curve_drawings(trials: Sequence[Evidence], palette: Palette) -> list[Drawing]:
     """One drawing per cell and latency."""
-    cells = dict.fromkeys(evidence.trial.cell for evidence in trials)
-    found = (
-        _draw([evidence for evidence in trials if evidence.trial.cell == cell], cell, metric, palette)
-        for cell in cells
-        for metric in CURVES
-    )
+    by_cell: dict[Cell, list[Evidence]] = {}
+    for evidence in trials:
+        by_cell.setdefault(evidence.trial.cell, []).append(evidence)
+    found = (_draw(own, cell, metric, palette) for cell, own in by_cell.items() for metric in CURVES)
     return [drawing for drawing in found if drawing.rows]
 
 

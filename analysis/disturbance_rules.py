@@ -118,14 +118,11 @@ def cpu_pressure(evidence: Evidence, bounds: Bounds) -> Finding:
 
 def _share_of_core(worker: Mapping[str, Any]) -> float | None:
     """Of one core, over the measure phase; records of earlier versions have only the whole load. None = it didn't tell."""
-    if "measured" not in worker:
-        return (
-            float(worker["cpu_s"]) / float(worker["wall_s"])
-            if worker["cpu_s"] is not None and worker["wall_s"]
-            else None
-        )
-    measured = worker["measured"]
-    return (measured["cpu_user_s"] + measured["cpu_system_s"]) / measured["seconds"] if measured else None
+    if "measured" in worker:
+        measured = worker["measured"]
+        return (measured["cpu_user_s"] + measured["cpu_system_s"]) / measured["seconds"] if measured else None
+    is_told = worker["cpu_s"] is not None and worker["wall_s"]
+    return float(worker["cpu_s"]) / float(worker["wall_s"]) if is_told else None
 
 
 def _machines_with_workers(evidence: Evidence) -> set[str]:

@@ -104,10 +104,8 @@ class Evidence:
 
     def percentile(self, metric: str, quantile_ppm: int) -> Percentile | None:
         """A percentile of a metric that belongs to no subscription, if it was computed."""
-        for found in self.percentiles:
-            if (found.metric, found.quantile_ppm) == (metric, quantile_ppm):
-                return found
-        return None
+        asked = (metric, quantile_ppm)
+        return next((found for found in self.percentiles if (found.metric, found.quantile_ppm) == asked), None)
 
     def observation(self, name: str) -> Any:
         """An observation of trial.json; raises KeyError if it was not made."""

@@ -1,4 +1,4 @@
-"""Every metric of a trial's summary: name, unit, value. docs/metrics.md is its dictionary. It decides nothing."""
+"""Every metric of a trial's summary: name, unit, value. docs/metrics.md is its dictionary."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from analysis.bounded import Bounded, exactly
-from analysis.catch_up import CatchUp
 from analysis.evidence import Evidence
 from analysis.latencies import END_TO_END
 from analysis.percentiles import TABLE_QUANTILES, Percentile, quantile_name
@@ -49,26 +48,18 @@ _NS_PER_S = 1e9
 
 @dataclass(frozen=True)
 class Measurement:
-    """One value of one trial. `samples`: how many messages (or workers, machines) it was computed from.
-
-    `bounds`: where the value isn't known exactly, what it lies between; `value` is None where no more than that is known.
-    """
+    """One value of one trial, as far as it is known. `samples`: how many messages (or workers, machines) it was computed from."""
 
     trial: str
     metric: str
     unit: str
-    value: float | None
+    known: Bounded
     samples: int
-    bounds: tuple[float, float] | None = None
 
     @property
-    def known(self) -> Bounded:
-        """The value, with its bounds. Raises ValueError if there is neither."""
-        if self.bounds is not None:
-            return Bounded(self.value, *self.bounds)
-        if self.value is None:
-            raise ValueError(f"{self.metric} of {self.trial} has neither a value nor bounds")
-        return exactly(self.value)
+    def value(self) -> float | None:
+        """What is told; None where no more than bounds are known."""
+        return self.known.value
 
 
 def measurements(evidence: Evidence) -> list[Measurement]:
@@ -93,28 +84,30 @@ def _percentiles(evidence: Evidence) -> Iterator[Measurement]:
             continue
         of_subscription = f"[{found.subscription}]" if several and found.subscription else ""
         name = f"{found.metric}_{quantile_name(found.quantile_ppm)}{of_subscription}"
-        measured = Measurement(evidence.trial.name, name, UNITS[found.metric], None, found.samples)
         if found.value_ns is not None:
-            yield replace(measured, value=found.value_ns / _NS_PER_MS)
+            known = exactly(found.value_ns / _NS_PER_MS)
         elif found.more_than_ns is not None:
-            yield replace(measured, bounds=(found.more_than_ns / _NS_PER_MS, math.inf))
+            known = Bounded(None, found.more_than_ns / _NS_PER_MS, math.inf)
+        else:
+            continue
+        yield Measurement(evidence.trial.name, name, UNITS[found.metric], known, found.samples)
 
 
 def _catch_ups(evidence: Evidence) -> Iterator[Measurement]:
     several, trial, drain_ns = len(evidence.catch_ups) > 1, evidence.trial, evidence.trial.phase_ns(DRAIN)
+    if drain_ns is None:
+        return
+    waited_ns = min(drain_ns[1], trial.watched_until_ns("consumers")) - drain_ns[0]
+    never = Bounded(None, max(0.0, waited_ns / _NS_PER_S), math.inf)
     for found in evidence.catch_ups:
+        values = {
+            "catch_up_time": never if found.caught_up_s is None else exactly(found.caught_up_s),
+            "drain_rate": exactly(float(found.mean_per_s)),
+            "drain_rate_peak": exactly(float(found.peak_per_s)),
+        }
         of_subscription = f"[{found.subscription}]" if several else ""
-
-        def measured(name: str, value: float | None, found: CatchUp = found, of: str = of_subscription) -> Measurement:
-            return Measurement(trial.name, name + of, UNITS[name], value, found.backlog_messages)
-
-        caught_up = measured("catch_up_time", found.caught_up_s)
-        if found.caught_up_s is None and drain_ns is not None:
-            waited_ns = min(drain_ns[1], trial.watched_until_ns("consumers")) - drain_ns[0]
-            caught_up = replace(caught_up, bounds=(max(0.0, waited_ns / _NS_PER_S), math.inf))
-        yield caught_up
-        yield measured("drain_rate", float(found.mean_per_s))
-        yield measured("drain_rate_peak", float(found.peak_per_s))
+        for name, known in values.items():
+            yield Measurement(trial.name, name + of_subscription, UNITS[name], known, found.backlog_messages)
 
 
 def _throughput(evidence: Evidence) -> Iterator[Measurement]:
@@ -141,13 +134,14 @@ def _bracketed(evidence: Evidence, measured: Measurement) -> Measurement:
     Where none was sustained, that of the last run is none either.
     """
     search = evidence.trial.document["observations"].get("search")
-    if not search or measured.value is None:
+    value = measured.value
+    if not search or value is None:
         return measured
     failed_per_s = search.get("failed_per_s")
     high = math.inf if failed_per_s is None else float(failed_per_s)
     if search["rate_per_s"] is None:
-        return replace(measured, value=None, bounds=(0.0, high))
-    return replace(measured, bounds=(min(measured.value, float(search["rate_per_s"])), max(measured.value, high)))
+        return replace(measured, known=Bounded(None, 0.0, high))
+    return replace(measured, known=Bounded(value, min(value, float(search["rate_per_s"])), max(value, high)))
 
 
 def _deliveries(evidence: Evidence) -> Iterator[Measurement]:
@@ -170,15 +164,13 @@ def _machines(evidence: Evidence) -> Iterator[Measurement]:
         if shares:
             value = 1 - min(shares) if mode == "idle" else max(shares)
             yield _measured(evidence, name, value, len(shares))
-    written = [use.disk_written_bytes for use in evidence.machines if use.disk_written_bytes is not None]
-    if written:
-        yield _measured(evidence, "disk_written", sum(written), len(written))
-    dirty = [use.dirty_highest_bytes for use in evidence.machines if use.dirty_highest_bytes is not None]
-    if dirty:
-        yield _measured(evidence, "dirty_pages_highest", max(dirty), len(dirty))
-    memory = [use.rss_highest_bytes for use in evidence.daemons if use.rss_highest_bytes is not None]
-    if memory:
-        yield _measured(evidence, "daemon_memory_highest", max(memory), len(memory))
+    written = [use.disk_written_bytes for use in evidence.machines]
+    dirty = [use.dirty_highest_bytes for use in evidence.machines]
+    memory = [use.rss_highest_bytes for use in evidence.daemons]
+    named = {"disk_written": written, "dirty_pages_highest": dirty, "daemon_memory_highest": memory}
+    for name, values in named.items():
+        if known := [value for value in values if value is not None]:
+            yield _measured(evidence, name, sum(known) if name == "disk_written" else max(known), len(known))
 
 
 def _clients(evidence: Evidence) -> Iterator[Measurement]:
@@ -190,4 +182,4 @@ def _clients(evidence: Evidence) -> Iterator[Measurement]:
 
 
 def _measured(evidence: Evidence, name: str, value: float, samples: int) -> Measurement:
-    return Measurement(evidence.trial.name, name, UNITS[name], float(value), samples)
+    return Measurement(evidence.trial.name, name, UNITS[name], exactly(float(value)), samples)

@@ -1,4 +1,4 @@
-"""Everything the report shows, as plain data: report.json is this, and the page is drawn from it. It computes nothing new."""
+"""Everything the report shows, as plain data: report.json is this, and the page is drawn from it."""
 
 from __future__ import annotations
 
@@ -50,6 +50,9 @@ class Results:
 def report_document(results: Results) -> dict[str, Any]:
     """The document of report.json."""
     campaign = results.campaign
+    blocks = [found.blocks for found in results.comparisons]
+    reach = reach_of(blocks)
+    dependence = dependence_of([found.certainty for found in results.comparisons], max(blocks, default=0))
     return {
         "schema": SCHEMA_VERSION,
         "manifest": {key: campaign.manifest.get(key) for key in _MANIFEST_SHOWN},
@@ -57,8 +60,8 @@ def report_document(results: Results) -> dict[str, Any]:
         "outcomes": [asdict(outcome) for outcome in results.outcomes],
         "aa_outcomes": [asdict(outcome) for outcome in results.aa_outcomes],
         "comparisons": [_comparison(found) for found in results.comparisons],
-        "can_show": can_show(results.comparisons),
-        "dependence": _dependence(results.comparisons),
+        "can_show": {**asdict(reach), "sentence": reach.sentence},
+        "dependence": {**asdict(dependence), "sentence": dependence.sentence},
         "excluded": [asdict(exclusion) for exclusion in results.excluded],
         "not_recorded": list(campaign.not_recorded),
         "cut_off": [asdict(attempt) for attempt in campaign.cut_off],
@@ -85,7 +88,7 @@ def _differs(definition: Mapping[str, Any]) -> list[dict[str, str]]:
 def checks_document(checks: Iterable[Check]) -> list[dict[str, Any]]:
     """The list of report/checks.json."""
     keys = ("trial", "check", "axis", "verdict", "evidence", "sentence")
-    return [{key: asdict(check)[key] for key in keys} for check in checks]
+    return [{key: document[key] for key in keys} for document in map(asdict, checks)]
 
 
 def summary_rows(results: Results) -> list[dict[str, Any]]:
@@ -111,19 +114,6 @@ def _summary_row(trial: Trial, measurement: Measurement) -> dict[str, Any]:
         "samples": measurement.samples,
         "note": None,
     }
-
-
-def can_show(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """What so many comparisons of so many blocks can show: the figures and the sentence."""
-    reach = reach_of([found.blocks for found in comparisons])
-    return {**asdict(reach), "sentence": reach.sentence}
-
-
-def _dependence(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    found = dependence_of(
-        [each.certainty for each in comparisons], max((each.blocks for each in comparisons), default=0)
-    )
-    return {**asdict(found), "sentence": found.sentence}
 
 
 def _comparison(found: Comparison) -> dict[str, Any]:
@@ -158,7 +148,7 @@ def _block(entry: BlockRatio) -> dict[str, Any]:
 
 
 def _interval(found: Interval | NoiseBand | None) -> dict[str, Any] | None:
-    """JSON has no infinity: a high end of null is none."""
+    """JSON has no infinity: a high end of null is unbounded."""
     return {**asdict(found), "high": None if math.isinf(found.high) else found.high} if found else None
 
 
@@ -185,7 +175,10 @@ def _trial(evidence: Evidence, results: Results) -> dict[str, Any]:
         "workers": observations.get("workers") or [],
         "counts": asdict(evidence.counts),
         "latencies": _latencies(evidence),
-        "phases": [_phase(phase) for phase in document["phases"]],
+        "phases": [
+            {"name": phase["name"], "seconds": (phase["end_ns"] - phase["start_ns"]) / NANOSECONDS}
+            for phase in document["phases"]
+        ],
         "catch_ups": [asdict(found) for found in evidence.catch_ups],
         "search": observations.get("search"),
         "messages_stored_before": observations.get("messages_stored_before"),
@@ -196,10 +189,6 @@ def _trial(evidence: Evidence, results: Results) -> dict[str, Any]:
     }
 
 
-def _phase(phase: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": phase["name"], "seconds": (phase["end_ns"] - phase["start_ns"]) / NANOSECONDS}
-
-
 def _latencies(evidence: Evidence) -> list[dict[str, Any]]:
     """One entry per metric and subscription, with every table percentile: ms, or null and why (withheld, longer than was waited)."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
@@ -207,16 +196,9 @@ def _latencies(evidence: Evidence) -> list[dict[str, Any]]:
         for one in evidence.percentiles:
             if one.metric != metric or one.quantile_ppm not in TABLE_QUANTILES:
                 continue
+            named = {"metric": metric, "subscription": one.subscription, "samples": one.samples}
             entry = found.setdefault(
-                (metric, one.subscription),
-                {
-                    "metric": metric,
-                    "subscription": one.subscription,
-                    "samples": one.samples,
-                    "ms": {},
-                    "more_than_ms": {},
-                    "withheld": [],
-                },
+                (metric, one.subscription), {**named, "ms": {}, "more_than_ms": {}, "withheld": []}
             )
             name, withheld = quantile_name(one.quantile_ppm), is_withheld(evidence, one)
             entry["ms"][name] = None if withheld or one.value_ns is None else one.value_ns / 1e6

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from analysis.answer import answer
+from analysis.bounded import Bounded, exactly
 from analysis.campaign import Campaign, Trial
 from analysis.checks import Check
 from analysis.comparison import compare, count_outcomes
@@ -42,8 +43,8 @@ def _results(blocks: int, aa_blocks: int = 0, *, lost_in_aa: bool = False) -> Re
             plans.append(Plan(name, block, position, system, changes={"block_kind": kind}))
             first = position == 1
             measured += [
-                Measurement(name, P99, "ms", 10.0 * p99 if first else 10.0, 9),
-                Measurement(name, P50, "ms", 5.0 * p50 if first else 5.0, 9),
+                Measurement(name, P99, "ms", exactly(10.0 * p99 if first else 10.0), 9),
+                Measurement(name, P50, "ms", exactly(5.0 * p50 if first else 5.0), 9),
             ]
     trials = tuple(Trial(plan.name, trial_document(plan, Shape(), 0, {}, 0)) for plan in plans)
     evidence = [Evidence(t, trials, Counts(0, 0, 0, 0, 0, 0, 0, 0, {}, {}, {}), (), (), (), (), ()) for t in trials]
@@ -171,7 +172,7 @@ def test_the_first_screen_does_not_contradict_itself() -> None:
     values = {(1, "pulsar"): 20.0, (1, "kafka"): 10.0, (2, "pulsar"): 18.0, (2, "kafka"): 36.0}
     values |= {(3, "pulsar"): 60.0, (3, "kafka"): 36.0}
     trials = [each.trial for each in results.trials]
-    measured = [Measurement(t.name, P99, "ms", values[t.block, t.system], 9) for t in trials]
+    measured = [Measurement(t.name, P99, "ms", exactly(values[t.block, t.system]), 9) for t in trials]
     found = compare(results.trials, results.checks, measured)
     (said,) = answer(results.campaign, results.trials, found, results.outcomes, ()).findings[2:]
     assert (
@@ -185,7 +186,7 @@ def test_what_was_never_answered_is_told_as_a_bound() -> None:
     """In the sentence, in the interval and in the table; JSON has no infinity."""
     results = _results(7)
     measured = [
-        replace(m, value=None, bounds=(30_000.0, math.inf)) if "kafka" in m.trial and m.metric == P99 else m
+        replace(m, known=Bounded(None, 30_000.0, math.inf)) if "kafka" in m.trial and m.metric == P99 else m
         for m in results.measured
     ]
     found = compare(results.trials, results.checks, measured)
@@ -216,7 +217,7 @@ def test_a_search_is_answered_by_its_rates() -> None:
             each.trial.name,
             "throughput_achieved",
             "msg/s",
-            each.trial.document["observations"]["search"]["rate_per_s"],
+            exactly(each.trial.document["observations"]["search"]["rate_per_s"]),
             9,
         )
         for each in trials

@@ -39,7 +39,7 @@ def _with_aa_blocks(blocks: int, scatter: float) -> tuple[list[Evidence], list[C
             evidence = _evidence(block, place, system, kind="A/A")
             trials.append(evidence)
             checks.append(Check(evidence.trial.name, "steal", "validity", "valid", "Fine."))
-            measured.append(Measurement(evidence.trial.name, P99, "ms", value, 1000))
+            measured.append(Measurement(evidence.trial.name, P99, "ms", exactly(value), 1000))
     return trials, checks, measured
 
 
@@ -51,7 +51,7 @@ def _campaign(
     ]
     checks = [Check(evidence.trial.name, "steal", "validity", "valid", "Fine.") for evidence in trials]
     values = [(e.trial.name, 5.0 * ratios[e.trial.block - 1] if e.trial.system == "a" else 5.0) for e in trials]
-    return trials, checks, [Measurement(name, P99, "ms", value, 1000) for name, value in values]
+    return trials, checks, [Measurement(name, P99, "ms", exactly(value), 1000) for name, value in values]
 
 
 def test_one_ratio_per_block_and_their_median() -> None:
@@ -75,7 +75,7 @@ def test_what_was_never_answered_wins_no_comparison() -> None:
     """A percentile of "a" that is only known to be more than 50 ms: its ratio over 5 ms is more than 10, in every block."""
     trials, checks, measured = _campaign(6)
     silent = [
-        replace(m, value=None, bounds=(50.0, math.inf)) if m.trial.endswith("-a") else replace(m, value=5.0)
+        replace(m, known=Bounded(None, 50.0, math.inf)) if m.trial.endswith("-a") else replace(m, known=exactly(5.0))
         for m in measured
     ]
     (found,) = compare(trials, checks, silent)
@@ -89,7 +89,7 @@ def test_what_was_never_answered_wins_no_comparison() -> None:
 def test_what_neither_answered_shows_nothing() -> None:
     """Both percentiles are only known to be more than something: the ratio is anything."""
     trials, checks, measured = _campaign(6)
-    (found,) = compare(trials, checks, [replace(m, value=None, bounds=(50.0, math.inf)) for m in measured])
+    (found,) = compare(trials, checks, [replace(m, known=Bounded(None, 50.0, math.inf)) for m in measured])
     assert found.median == Bounded(None, 0.0, math.inf)
     assert (found.certainty.verdict, found.certainty.p) == (NOT_SHOWN, 1.0)
 
@@ -97,7 +97,7 @@ def test_what_neither_answered_shows_nothing() -> None:
 def test_a_known_minority_of_bounds_leaves_the_median() -> None:
     """One block of six without an answer moves the interval's end; the median's bounds are those of the middle ratios."""
     trials, checks, measured = _campaign(6)
-    silent = [replace(m, value=None, bounds=(1000.0, math.inf)) if m.trial == "b06-1-a" else m for m in measured]
+    silent = [replace(m, known=Bounded(None, 1000.0, math.inf)) if m.trial == "b06-1-a" else m for m in measured]
     (found,) = compare(trials, checks, silent)
     assert found.median == exactly(7.0)
     assert found.certainty.if_independent == Interval(2.0, math.inf, 0.96875)
@@ -167,7 +167,7 @@ def test_a_system_without_its_journal_is_a_contestant_of_its_own() -> None:
         for evidence in (_evidence(1, place, system, name) for place, (system, name) in enumerate(cells, start=1))
     ]
     checks = [Check(evidence.trial.name, "steal", "validity", "valid", "Fine.") for evidence in trials]
-    measured = [Measurement(e.trial.name, P99, "ms", 4.0 * e.trial.position, 1000) for e in trials]
+    measured = [Measurement(e.trial.name, P99, "ms", exactly(4.0 * e.trial.position), 1000) for e in trials]
     found = compare(trials, checks, measured)
     assert {(each.first, each.second, each.cell) for each in found} == {
         ("a", "a-bypass", ("steady", 2)),
@@ -181,7 +181,7 @@ def test_another_level_is_another_cell() -> None:
     """What promises something else is never compared."""
     trials = [_evidence(1, 1, "a", "1"), _evidence(1, 2, "b", "2")]
     checks = [Check(evidence.trial.name, "steal", "validity", "valid", "Fine.") for evidence in trials]
-    measured = [Measurement(evidence.trial.name, P99, "ms", 4.0, 1000) for evidence in trials]
+    measured = [Measurement(evidence.trial.name, P99, "ms", exactly(4.0), 1000) for evidence in trials]
     assert compare(trials, checks, measured) == []
 
 
