@@ -1,4 +1,4 @@
-"""The report job: results folder in, report folder out. It changes nothing in the results but their report/ folder.
+"""The report job: results folder in, report folder out. It writes nothing else into the results.
 
 1. read the documents and refuse what isn't known
 2. aggregate the rows on Spark

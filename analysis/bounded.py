@@ -34,7 +34,7 @@ class Bounded:
         return Bounded(value, low, high)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON has no infinity: an upper bound of null is none."""
+        """JSON has no infinity: null is no upper bound."""
         return {"value": self.value, "low": self.low, "high": None if math.isinf(self.high) else self.high}
 
 

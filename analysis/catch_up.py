@@ -1,4 +1,4 @@
-"""How a backlog was read: how fast, and when its readers had caught up. From messages per second; it judges nothing.
+"""How a backlog was read: how fast, and when its readers had caught up. Computed from messages per second.
 
 A reader has caught up at the end of the first second, counted from the start of the drain, at which no more is unread than half
 a second's worth of messages (the 2020 report's rule: 100,000 at 200,000 a second), or than the workload lets stay unread.

@@ -1,4 +1,4 @@
-"""Our figures beside those of the systems' own load tools. It states differences; it compares no systems and prefers neither side."""
+"""Our figures beside those of the systems' own load tools."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def ratio(value: float) -> str:
 
 
 def within(low: float, high: float | None, shown: Callable[[float], str]) -> str:
-    """Bounds in words; an upper bound that is infinite or None is none, and neither is a lower one of 0."""
+    """Bounds in words. An upper bound that is infinite or None isn't one, nor is a lower bound of 0."""
     if high is None or math.isinf(high):
         return f"more than {shown(low)}" if low > 0 else "anything"
     return f"{shown(low)} to {shown(high)}" if low > 0 else f"less than {shown(high)}"

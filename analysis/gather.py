@@ -1,4 +1,4 @@
-"""Sorts the campaign's aggregates by trial into Evidence. It adds up; it doesn't judge or compare."""
+"""Sorts the campaign's aggregates by trial into Evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The analysis job's start: the same file is run by a local spark-submit and as an EMR step. It only finds the package and calls it.
+"""The analysis job's start: the same file is run by a local spark-submit and as an EMR step.
 
 spark-submit --py-files analysis.zip analysis/job.py RESULTS [--out REPORT]
 spark-submit --py-files analysis.zip analysis/job.py export-omb RESULTS [--trial NAME...] --out FOLDER

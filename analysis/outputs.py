@@ -1,4 +1,4 @@
-"""Writes the report's files into a local folder, the same bytes for the same results. Where they go is storage's business."""
+"""Writes the report's files into a local folder, the same bytes for the same results."""
 
 from __future__ import annotations
 

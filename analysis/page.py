@@ -1,4 +1,4 @@
-"""Draws the report's page from its data and figures, into one file without any outside reference. It decides nothing."""
+"""Draws the report's page from its data and figures, into one file without any outside reference."""
 
 from __future__ import annotations
 

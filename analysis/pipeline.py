@@ -1,4 +1,4 @@
-"""From records to aggregates: a few Spark actions over some trials at a time. It knows no verdict and no page.
+"""From records to aggregates: a few Spark actions over some trials at a time.
 
 1. coarse counts per second -> latency over time; events -> throughput over time
 2. fingerprints of what was acknowledged and received -> loss and duplicates, and what was never answered

@@ -1,4 +1,4 @@
-"""What an acknowledgement promises at a durability, in words for people. It decides nothing."""
+"""What an acknowledgement promises at a durability, in words for people."""
 
 from __future__ import annotations
 

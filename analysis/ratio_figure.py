@@ -1,4 +1,4 @@
-"""Every block's ratio of two contestants, metric by metric, with the interval of their median and the noise band. For looking."""
+"""Every block's ratio of two contestants, metric by metric, with the interval of their median and the noise band."""
 
 from __future__ import annotations
 

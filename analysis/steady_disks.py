@@ -1,4 +1,4 @@
-"""Were the disks the same through the campaign? What its probes say of a trial, and of all of it. It judges no figure anew."""
+"""Were the disks the same through the campaign? What its probes say of a trial, and of all of it."""
 
 from __future__ import annotations
 

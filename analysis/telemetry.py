@@ -1,4 +1,4 @@
-"""What the machines did: rates from ever-growing counters, per second and over the measure phase. It judges nothing."""
+"""What the machines did: rates from ever-growing counters, per second and over the measure phase."""
 
 from __future__ import annotations
 

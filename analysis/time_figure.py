@@ -1,4 +1,4 @@
-"""One trial over time: throughput, latency, CPU, disk and memory under one time axis, warm-up shaded. For looking, not judging."""
+"""One trial over time: throughput, latency, CPU, disk and memory under one time axis, warm-up shaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader must know beside the findings: how much was run, what was never answered, excluded, or left open by the design."""
+"""What a reader must know besides the findings: how much was run, what was never answered, excluded, or left open by the design."""
 
 from __future__ import annotations
 

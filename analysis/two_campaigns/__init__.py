@@ -1,1 +1,1 @@
-"""Two campaigns side by side: are they alike, and if so, what came out of each? It starts no Spark and writes nothing."""
+"""Two campaigns side by side: are they alike, and if so, what came out of each?"""

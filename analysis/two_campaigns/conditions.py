@@ -67,7 +67,7 @@ def conditions(folder: Path, manifest: Mapping[str, Any], report: Mapping[str, A
 
 
 def differences(first: Conditions, second: Conditions) -> list[Difference]:
-    """Every condition that isn't the same, group by group; what nobody recorded is the same as nothing.
+    """Every condition that differs, group by group; what wasn't recorded is the same as nothing.
 
     Of workloads, and of settings read back under them, only those that both have are looked at; a setting that differs in the
     same way under several is named once.
