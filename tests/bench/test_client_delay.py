@@ -14,7 +14,7 @@ from bench.load.load import Limits, LoadSpec
 from bench.worker.schedule import SECOND_NS
 from bench.worker.usage import Saturation
 from contract.workload import Workload
-from systems.fake_client import Behaviour, FakeBroker
+from tests.bench.fake_client import Behaviour, FakeBroker
 from tests.bench.thread_host import ThreadHost, load, rows_of
 
 pytestmark = pytest.mark.usefixtures("quick_progress")
@@ -31,7 +31,7 @@ GAP_NS = SECOND_NS // 400
 def produced(broker: FakeBroker, clients: list[ThreadHost], folder: Path, **changes: Any) -> list[dict[str, Any]]:
     """The rows of a load of two seconds on the broker in memory."""
     workload = dataclasses.replace(WORKLOAD, **changes)
-    spec = LoadSpec(workload, "systems.fake_client", broker.service_url, {}, (TOPIC,), seed=1, limits=LIMITS)
+    spec = LoadSpec(workload, "tests.bench.fake_client", broker.service_url, {}, (TOPIC,), seed=1, limits=LIMITS)
     return rows_of(load(spec, clients), clients, folder / "trial", "produced")
 
 

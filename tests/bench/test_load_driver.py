@@ -17,7 +17,7 @@ from bench.load.hooks import Hooks
 from bench.load.load import Limits, LoadSpec
 from contract.workload import Workload
 from provisioning.errors import CommandFailed, Completed, HostUnreachable
-from systems.fake_client import Behaviour, FakeBroker
+from tests.bench.fake_client import Behaviour, FakeBroker
 from tests.bench.thread_host import ThreadHost, ThreadProcess, load, rows_of
 
 pytestmark = pytest.mark.usefixtures("quick_progress")
@@ -36,7 +36,7 @@ SCHEDULED = 800
 def spec_of(broker: FakeBroker, limits: Limits = LIMITS, **changes: Any) -> LoadSpec:
     """A load of two seconds on the broker in memory."""
     workload = dataclasses.replace(WORKLOAD, **changes)
-    return LoadSpec(workload, "systems.fake_client", broker.service_url, {}, (TOPIC,), seed=1, limits=limits)
+    return LoadSpec(workload, "tests.bench.fake_client", broker.service_url, {}, (TOPIC,), seed=1, limits=limits)
 
 
 def test_every_scheduled_message_has_a_row_and_every_receipt_one(clients: list[ThreadHost], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from bench.load.sustained import judge
 from bench.worker.control import Control
 from bench.worker.schedule import SECOND_NS
 from contract.workload import Backlog, Workload
-from systems.fake_client import Behaviour, FakeBroker
+from tests.bench.fake_client import Behaviour, FakeBroker
 from tests.bench.thread_host import ThreadHost, load, rows_of
 
 pytestmark = pytest.mark.usefixtures("quick_progress")
@@ -30,7 +30,7 @@ WORKLOAD = Workload(
 def spec_of(broker: FakeBroker, topics: tuple[str, ...] = (TOPIC,), **changes: Any) -> LoadSpec:
     """A load on the broker in memory."""
     workload = dataclasses.replace(WORKLOAD, **changes)
-    return LoadSpec(workload, "systems.fake_client", broker.service_url, {}, topics, seed=1, limits=LIMITS)
+    return LoadSpec(workload, "tests.bench.fake_client", broker.service_url, {}, topics, seed=1, limits=LIMITS)
 
 
 def test_a_closed_loop_of_one_has_one_message_in_flight(clients: list[ThreadHost], tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ from contract.workload import Workload
 from provisioning.errors import Completed, HostError
 from provisioning.hosts.host import ScriptedHost
 from provisioning.hosts.inventory import HostRecord, SshAddress
-from systems import fake_client as fake
 from systems.client import ClientError, ClientModule, ClientSpec
-from systems.fake_client import Behaviour, FakeBroker
+from tests.bench import fake_client as fake
+from tests.bench.fake_client import Behaviour, FakeBroker
 
 RUN = "0a1b2c3d"
 WORKLOAD = Workload("w", 1, 256, 1.0, partitions=1, batch_delay_ms=0, batch_bytes=4096, in_flight=1)
-SPEC = ClientSpec("systems.fake_client", "", "t", {}, WORKLOAD, 0.2, 1.0)
+SPEC = ClientSpec("tests.bench.fake_client", "", "t", {}, WORKLOAD, 0.2, 1.0)
 HOST = HostRecord("client-1", "client", SshAddress("127.0.0.1", 22, "b", ""), "127.0.0.1", "/r", (), "", "", 1)
 
 

@@ -15,7 +15,7 @@ from bench.load.worker_pool import WorkerPool
 from contract.workload import Workload
 from provisioning.errors import DeploymentError
 from provisioning.hosts.host import Host
-from systems.fake_client import Behaviour, FakeBroker
+from tests.bench.fake_client import Behaviour, FakeBroker
 from tests.bench.thread_host import ThreadHost, rows_of
 
 pytestmark = pytest.mark.usefixtures("quick_progress")
@@ -39,7 +39,7 @@ def spec_of(broker: FakeBroker, **changes: Any) -> LoadSpec:
     """A load of half a second, with a probe."""
     workload = dataclasses.replace(WORKLOAD, **changes)
     return LoadSpec(
-        workload, "systems.fake_client", broker.service_url, {}, ("t",), seed=1, probe_topic="probe", limits=LIMITS
+        workload, "tests.bench.fake_client", broker.service_url, {}, ("t",), seed=1, probe_topic="probe", limits=LIMITS
     )
 
 

@@ -1,4 +1,4 @@
-"""A broker in memory with a client, for tests: it can delay, stall, fall silent, lose, repeat, refuse. Never used in a campaign.
+"""A broker in memory with a client: it can delay, stall, fall silent, lose, repeat, refuse.
 
 Strict: an unknown topic, a payload of another size, a sequence out of order or a send after close is an error of the test.
 It lives in one process: `FakeBroker` registers itself under its `service_url`.
