@@ -22,7 +22,6 @@ _CLIENT = (
 _PROOF = (
     "bench/proof",
     "bench/worker/sender.py",
-    "bench/worker/marked.py",
     "provisioning/hosts/strace.py",
     "provisioning/hosts/strace_agent.py",
 )

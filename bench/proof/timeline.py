@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
-from bench.worker.marked import sequences_in
+from bench.worker.sender import sequences_in
 from provisioning.hosts.strace_output import Call
 
 READS = ("read", "readv", "recvfrom", "recvmsg")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.worker.job import Job
-from bench.worker.probe import probe
+from bench.worker.one_answer import probe
 from systems.client import Acknowledgements, ClientModule, ClientSpec, Consumer, Producer, connects_alike
 
 

@@ -1,16 +1,22 @@
-"""What a worker has been told of its job so far: start, stop, abort. Filled by whoever reads its input, read by its loops."""
+"""A worker's input: jobs, one after another, and the orders for the current one: start, stop, abort."""
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from queue import SimpleQueue
 from typing import Any
 
 
 class Control:
-    """Set from one thread, read from others. An abort also counts as a stop and ends the wait for the start."""
+    """The orders for one job, set by one thread and read by others. An abort is also a stop, and ends the wait for the start.
+
+    All times are since the epoch: `start_ns` is the start instant, `drained_ns` when the backlog counts as read, `end_ns` when the
+    load ends.
+    """
 
     def __init__(self, *, on_end: Callable[[], None] = lambda: None) -> None:
         self.start_ns: int | None = None
@@ -22,24 +28,10 @@ class Control:
         self._told = threading.Event()
         self._on_end = on_end
 
-    def start(self, start_ns: int) -> None:
-        """The start instant, since the epoch."""
-        self.start_ns = start_ns
-        self._told.set()
-
-    def drained(self, drained_ns: int, end_ns: int) -> None:
-        """The backlog counts as read at one instant and the load ends at another, since the epoch, both still to come."""
-        self.drained_ns, self.end_ns = drained_ns, end_ns
-        self._late_ns = time.time_ns() - min(drained_ns, end_ns)
-
     def require_in_time(self) -> None:
-        """Raises TimeoutError if the end of a phase was told after it: rows before it may be called by the wrong phase."""
+        """Raises TimeoutError if the end of a phase became known after it: rows written until then may name the wrong phase."""
         if self._late_ns > 0:
             raise TimeoutError(f"end-of-backlog message arrived {self._late_ns / 1e9:.1f} s late")
-
-    def stop(self) -> None:
-        """Consumers: everything has arrived."""
-        self.stopped = True
 
     def abort(self, reason: str) -> None:
         """End promptly, keep what is recorded. The first reason stands."""
@@ -50,20 +42,55 @@ class Control:
         self._on_end()
 
     def await_start(self, timeout_s: float) -> int | None:
-        """The start instant, or None when aborted; an abort is what no instant within `timeout_s` comes to."""
+        """The start instant, or None when aborted. Aborts if none arrives within `timeout_s`."""
         if not self._told.wait(timeout_s):
             self.abort(f"no start within {timeout_s:g} s")
         return None if self.abort_reason is not None else self.start_ns
 
     def handle(self, order: Mapping[str, Any]) -> None:
-        """Takes one order; one that it doesn't know is an abort."""
+        """Carries out one order; an unknown one aborts the job."""
         if "start_ns" in order:
-            self.start(int(order["start_ns"]))
+            self.start_ns = int(order["start_ns"])
+            self._told.set()
         elif "drained_ns" in order:
-            self.drained(int(order["drained_ns"]), int(order["end_ns"]))
+            self.drained_ns, self.end_ns = int(order["drained_ns"]), int(order["end_ns"])
+            self._late_ns = time.time_ns() - min(self.drained_ns, self.end_ns)
         elif "abort" in order:
             self.abort(str(order["abort"]))
         elif "stop" in order:
-            self.stop()
+            self.stopped = True
         else:
-            self.abort(f"an unknown order: {dict(order)}")
+            self.abort(f"unknown order: {dict(order)}")
+
+
+class Inbox:
+    """Filled line by line on one thread, emptied job by job on another."""
+
+    def __init__(self, *, on_abort: Callable[[], None] = lambda: None) -> None:
+        self._jobs: SimpleQueue[tuple[str, Control] | None] = SimpleQueue()
+        self._on_abort = on_abort
+        self._control = Control()  # no job's yet
+
+    def next_job(self) -> tuple[str, Control] | None:
+        """Waits for a job: its line, and where its orders arrive. None when there are no more."""
+        return self._jobs.get()
+
+    def follow(self, lines: Iterable[str]) -> None:
+        """Reads lines until one lets the worker leave. If they end before that, the operator is gone and the job is aborted."""
+        for line in lines:
+            try:
+                order = json.loads(line)
+            except ValueError:
+                self._control.abort(f"not an order: {line[:200]!r}")
+                self._jobs.put((line, self._control))
+                return
+            if "worker" in order:
+                self._control = Control(on_end=self._on_abort)
+                self._jobs.put((line, self._control))
+            elif "leave" in order:
+                self._jobs.put(None)
+                return
+            else:
+                self._control.handle(order)
+        self._control.abort("standard input ended: the operator's process is gone")
+        self._jobs.put(None)

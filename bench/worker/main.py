@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from bench.worker.connection import Connection
-from bench.worker.inbox import Inbox
+from bench.worker.control import Inbox
 from bench.worker.job import event, job_of
 from bench.worker.work import Emit, work
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -16,12 +17,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from bench.worker.main import Events, take_over_output
-from bench.worker.marked import marked_payload
 from bench.worker.one_answer import Answer, OneAnswer
 from systems.client import ClientError, ClientModule, ClientSpec, client_spec_of
 
 # Beyond the client's own timeout, after which it must have said what became of the message.
 _SETTLED_AFTER_S = 30.0
+_MARKS = 10**6
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,27 @@ def sender_job_of(line: str) -> SenderJob:
         return SenderJob(**{**fields, "client": client_spec_of(fields["client"])})
     except (TypeError, KeyError, ValueError) as error:
         raise ValueError(f"not a job of this version: {error}") from None
+
+
+def marker(run: str, sequence: int) -> str:
+    """What identifies a message wherever its bytes turn up."""
+    return f"samebox-proof-{run}-{sequence:06d};"
+
+
+def marked_payload(run: str, sequence: int, message_bytes: int) -> bytes:
+    """A message: its marker, repeated to the end, so that a buffer that is printed or read in part still shows it.
+
+    Raises ValueError for a sequence or size that a marker doesn't fit into.
+    """
+    text = marker(run, sequence).encode()
+    if sequence >= _MARKS or len(text) > message_bytes:
+        raise ValueError(f"no marker for sequence {sequence} fits into {message_bytes} bytes")
+    return (text * (message_bytes // len(text) + 1))[:message_bytes]
+
+
+def sequences_in(text: str, run: str) -> set[int]:
+    """The messages of the run of which a printed buffer has at least a part."""
+    return {int(found) for found in re.findall(rf"samebox-proof-{re.escape(run)}-(\d{{6}});", text)}
 
 
 def send_one_by_one(

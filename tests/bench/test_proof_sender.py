@@ -9,8 +9,7 @@ from typing import Any, cast
 import pytest
 
 from bench.proof.sending import Sender
-from bench.worker.marked import marked_payload
-from bench.worker.sender import SenderJob, send_one_by_one, sender_job_of
+from bench.worker.sender import SenderJob, marked_payload, send_one_by_one, sender_job_of
 from contract.workload import Workload
 from provisioning.errors import Completed, HostError
 from provisioning.hosts.host import ScriptedHost

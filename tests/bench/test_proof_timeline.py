@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.proof.timeline import TIMER_NS, Kept, timeline_of
-from bench.worker.marked import marked_payload, marker, sequences_in
+from bench.worker.sender import marked_payload, marker, sequences_in
 from provisioning.hosts.strace_output import Call, completed_calls
 
 RUN = "0a1b2c3d"

@@ -14,7 +14,7 @@ from bench.load.collect import collect_records
 from bench.load.hooks import NO_HOOKS, Hooks
 from bench.load.load import LoadResult, LoadSpec
 from bench.load.worker_pool import run_load
-from bench.worker.inbox import Inbox
+from bench.worker.control import Inbox
 from bench.worker.job import event
 from bench.worker.main import serve
 from provisioning.errors import CommandTimedOut, Completed
