@@ -8,15 +8,15 @@ from systems.client import Acknowledgements, ClientModule, ClientSpec, Consumer,
 
 
 class Answers:
-    """Acknowledgements for whichever book is open. Its attributes are the book's own methods: a message costs no call more."""
+    """Acknowledgements for whichever log is open. Its attributes are the log's own methods: a message costs no call more."""
 
-    def __init__(self, book: Acknowledgements) -> None:
-        self.open(book)
+    def __init__(self, log: Acknowledgements) -> None:
+        self.open(log)
 
-    def open(self, book: Acknowledgements) -> None:
-        """From now on, answers are this book's."""
-        self.acknowledged = book.acknowledged
-        self.failed = book.failed
+    def open(self, log: Acknowledgements) -> None:
+        """From now on, answers are this log's."""
+        self.acknowledged = log.acknowledged
+        self.failed = log.failed
 
 
 class Connection:
@@ -27,15 +27,15 @@ class Connection:
         self._producer: tuple[Producer, Answers, float | None] | None = None
         self._consumer: Consumer | None = None
 
-    def producer(self, job: Job, module: ClientModule, book: Acknowledgements) -> tuple[Producer, float | None]:
+    def producer(self, job: Job, module: ClientModule, log: Acknowledgements) -> tuple[Producer, float | None]:
         """The client, and how many milliseconds the probe took, if there was one. Raises ClientError."""
         if self._fits(job) and self._producer is not None:
             client, answers, probed_ms = self._producer
-            answers.open(book)
+            answers.open(log)
             return client, probed_ms
         self.close()
         probed_ms = probe(job, module) if job.probe_topic else None
-        answers = Answers(book)
+        answers = Answers(log)
         client = module.connect_producer(job.client, answers)
         self._asked, self._producer = _asked_by(job), (client, answers, probed_ms)
         return client, probed_ms

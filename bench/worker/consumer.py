@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 
 from bench.worker.control import Control
-from bench.worker.receive_log import Batch, ConsumedBook
+from bench.worker.receive_log import Batch, ReceiveLog
 from systems.client import Consumer
 
 _RECEIVE_TIMEOUT_S = 0.1
 
 
-def receive_until_started(client: Consumer, book: ConsumedBook, control: Control, *, timeout_s: float) -> int | None:
+def receive_until_started(client: Consumer, log: ReceiveLog, control: Control, *, timeout_s: float) -> int | None:
     """The start instant, or None when aborted. It receives while it waits: a consumer that doesn't ask for messages
     doesn't take part in sharing out the partitions either, and would hold up the others of its subscription.
     """
@@ -20,7 +20,7 @@ def receive_until_started(client: Consumer, book: ConsumedBook, control: Control
     while control.start_ns is None and not control.stopped and time.monotonic_ns() < deadline_ns:
         messages = client.receive(_RECEIVE_TIMEOUT_S)
         if messages:
-            book.note(messages, time.monotonic_ns())
+            log.note(messages, time.monotonic_ns())
     return control.await_start(0.0)
 
 
@@ -32,13 +32,13 @@ def release_at(client: Consumer, control: Control, release_ns: int) -> None:
 
 
 def receive_until_told(
-    client: Consumer, book: ConsumedBook, control: Control, write: Callable[[Batch], None], *, deadline_ns: int
+    client: Consumer, log: ReceiveLog, control: Control, write: Callable[[Batch], None], *, deadline_ns: int
 ) -> None:
     """`write` takes full batches (on another thread, so that a file doesn't delay the next receipt)."""
     while not control.stopped and time.monotonic_ns() < deadline_ns:
         messages = client.receive(_RECEIVE_TIMEOUT_S)
         if messages:
-            book.note(messages, time.monotonic_ns())
-            full = book.full()
+            log.note(messages, time.monotonic_ns())
+            full = log.full()
             if full is not None:
                 write(full)

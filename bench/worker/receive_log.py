@@ -1,16 +1,15 @@
-"""The book of one consumer: every message received, repeats included, in order, in blocks that become files."""
+"""What one consumer received: every message, repeats included, in order, in batches that become files."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 
 from bench.worker.message import MARK_BYTES, run_mark
-from bench.worker.records import WrittenFile, consumed_table, write_records
-from bench.worker.schedule import CHUNK_MESSAGES, Phase
+from bench.worker.records import RecordFiles, consumed_table
+from bench.worker.schedule import CHUNK_MESSAGES
 from contract.message import HEADER_BYTES
 
 
@@ -23,30 +22,19 @@ class Batch:
         self.received = array("q")
 
 
-class ConsumedBook:
+class ReceiveLog:
     """Filled by the receiving loop, written by `write`, which may run on another thread with batches taken by `full`."""
 
-    def __init__(
-        self, consumer: int, subscription: str, run: int, anchor_ns: int, directory: Path,
-        on_file: Callable[[WrittenFile], None], *, first_partition: int = 0,
-    ) -> None:  # fmt: skip
+    def __init__(self, consumer: int, subscription: str, run: int, files: RecordFiles) -> None:
         self.received = 0
         self.foreign = 0  # not of this run: no row
         self.last_received_ns = 0
         self._consumer = consumer
         self._subscription = subscription
         self._mark = run_mark(run)
-        self._anchor_ns = anchor_ns
-        self._directory = directory
-        self._on_file = on_file
-        self._first_partition = first_partition
-        self._phases: Callable[[], Sequence[Phase]] = tuple
-        self._files = 0
+        self._files = files
+        self._written = 0
         self._batch = Batch()
-
-    def begin(self, phases: Callable[[], Sequence[Phase]]) -> None:
-        """The phases are known once the start instant is; asked at every file, since some end when others say so."""
-        self._phases = phases
 
     def note(self, messages: Sequence[tuple[int, bytes]], now: int) -> None:
         """Notes messages that were handed over together at `now` (monotonic)."""
@@ -62,7 +50,7 @@ class ConsumedBook:
         self.last_received_ns = now
 
     def full(self) -> Batch | None:
-        """The batch so far when it is large enough for a file; the book goes on with an empty one."""
+        """The batch so far when it is large enough for a file; an empty one follows."""
         return self.take() if len(self._batch.received) >= CHUNK_MESSAGES else None
 
     def take(self) -> Batch:
@@ -78,10 +66,10 @@ class ConsumedBook:
             self._consumer,
             self._subscription,
             batch.headers,
-            np.frombuffer(batch.partition, np.int32) + np.int32(self._first_partition),
-            np.frombuffer(batch.received, np.int64) + self._anchor_ns,
-            self._phases(),
+            np.frombuffer(batch.partition, np.int32) + np.int32(self._files.first_partition),
+            np.frombuffer(batch.received, np.int64) + self._files.anchor_ns,
+            self._files.phases(),
         )
-        name = f"consumed/consumer-{self._consumer:04d}-{self._files:08d}.parquet"
-        self._files += 1
-        self._on_file(write_records(table, self._directory, name))
+        name = f"consumed/consumer-{self._consumer:04d}-{self._written:08d}.parquet"
+        self._written += 1
+        self._files.write(table, name)

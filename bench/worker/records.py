@@ -1,11 +1,11 @@
-"""The record files of docs/records.md: schemas, tables, and a writer that leaves whole files or none. It measures nothing.
+"""The record files of docs/records.md: schemas, tables, and a writer that leaves whole files or none.
 
 Used on client hosts: it imports pyarrow and numpy only. It never syncs: on a testbed of one disk that would disturb a broker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,25 @@ class WrittenFile:
     name: str
     rows: int
     bytes: int
+
+
+@dataclass(frozen=True)
+class RecordFiles:
+    """Where a worker's record files go, and what the rows of all of them need.
+
+    `anchor_ns` turns monotonic times into those since the epoch. `phases` is asked at every file: some phases end while the run goes
+    on. `first_partition`: see Job. `on_file` is told of every file that is whole.
+    """
+
+    directory: Path
+    anchor_ns: int
+    phases: Callable[[], Sequence[Phase]]
+    on_file: Callable[[WrittenFile], None]
+    first_partition: int = 0
+
+    def write(self, table: pa.Table, name: str) -> None:
+        """Writes one file. Raises OSError."""
+        self.on_file(write_records(table, self.directory, name))
 
 
 def produced_table(

@@ -1,4 +1,4 @@
-"""The book of one producer: what became of every message of the schedule, in blocks that become files. It sends nothing.
+"""What became of every message of one producer's schedule, in blocks that become files.
 
 Three threads meet here: the sender (hands over, sent), the client's own (acknowledged, failed), the writer (sweep). A block
 is written as soon as each of its messages is settled, so that memory is bounded by what is in flight, not by the run.
@@ -9,16 +9,13 @@ from __future__ import annotations
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.worker.records import NEVER_NS, WrittenFile, produced_table, write_records
-from bench.worker.schedule import CHUNK_MESSAGES, Phase
-
-_NO_PARTITION = -1
+from bench.worker.records import NEVER_NS, RecordFiles, produced_table
+from bench.worker.schedule import CHUNK_MESSAGES
 
 
 class Block:
@@ -37,37 +34,26 @@ class Block:
         self.passed = False  # the sender has moved on to the next block
 
     def cut(self, rows: int) -> None:
-        """The run ends inside the block: what comes after so many messages is nobody's turn any more."""
+        """The run ends inside the block: the messages after the first `rows` were never due."""
         self.intended_ns = self.intended_ns[:rows]
         self.passed = True
 
 
-class ProducedBook:
+class SendLog:
     """Implements Acknowledgements. After `close`, what still comes in is ignored: rows and counts no longer change."""
 
-    def __init__(
-        self, producer: int, anchor_ns: int, directory: Path, on_file: Callable[[WrittenFile], None],
-        *, first_partition: int = 0, on_settled: Callable[[], None] | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, producer: int, files: RecordFiles, *, on_settled: Callable[[], None] | None = None) -> None:
         self.acked = 0
         self.failures = 0
         self.handed_over = 0
-        self.repeated = 0  # acknowledgements of what was settled already
+        self.repeated = 0  # acknowledgements of messages that were settled already
         self.first_ack_ns: int | None = None
         self._producer = producer
-        self._anchor_ns = anchor_ns
-        self._directory = directory
-        self._on_file = on_file
-        self._first_partition = first_partition
+        self._files = files
         self._on_settled = on_settled
-        self._phases: Callable[[], Sequence[Phase]] = tuple
         self._blocks: dict[int, Block] = {}
         self._lock = threading.Lock()
         self._closed = False
-
-    def begin(self, phases: Callable[[], Sequence[Phase]]) -> None:
-        """The phases are known once the start instant is; asked at every file, since some end when others say so."""
-        self._phases = phases
 
     @property
     def in_flight(self) -> int:
@@ -118,7 +104,7 @@ class ProducedBook:
                 del self._blocks[key]
 
     def close(self, rest: Iterator[tuple[int, NDArray[np.int64]]], until_ns: int) -> None:
-        """Writes all that is left, and the messages of `rest` whose turn came by `until_ns` without being sent."""
+        """Writes all that is left, and the messages of `rest` that were due by `until_ns` and never sent."""
         with self._lock:
             self._closed = True
         for _, block in sorted(self._blocks.items()):
@@ -140,20 +126,20 @@ class ProducedBook:
             self._epoch(block.sent)[:rows],
             self._epoch(block.acked)[:rows],
             self._epoch(block.held)[:rows],
-            np.frombuffer(block.partition, np.int32)[:rows] + np.int32(self._first_partition),
+            np.frombuffer(block.partition, np.int32)[:rows] + np.int32(self._files.first_partition),
             block.errors,
-            self._phases(),
+            self._files.phases(),
         )
         name = f"produced/producer-{self._producer:04d}-{block.first_sequence:014d}.parquet"
-        self._on_file(write_records(table, self._directory, name))
+        self._files.write(table, name)
 
     def _epoch(self, monotonic: array[int]) -> NDArray[np.int64]:
         times = np.frombuffer(monotonic, np.int64)
-        return np.where(times == NEVER_NS, NEVER_NS, times + self._anchor_ns)
+        return np.where(times == NEVER_NS, NEVER_NS, times + self._files.anchor_ns)
 
 
 def _turns_come(intended_ns: NDArray[np.int64], until_ns: int, block: Block) -> int:
-    """How many messages of a block had their turn: by the clock, and at least those that were touched."""
+    """How many messages of a block were due by the clock, and at least those that were handed over."""
     by_clock = int(np.searchsorted(intended_ns, until_ns, side="right"))
     touched = np.flatnonzero(np.frombuffer(block.sent, np.int64))
     last_touched = int(touched[-1]) + 1 if len(touched) else 0

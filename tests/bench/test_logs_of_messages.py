@@ -1,4 +1,4 @@
-"""The books of producers and consumers by themselves: what becomes a row, and with which times."""
+"""The logs of producers and consumers by themselves: what becomes a row, and with which times."""
 
 from __future__ import annotations
 
@@ -9,33 +9,31 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from bench.worker.message import message_maker
-from bench.worker.receive_log import ConsumedBook
-from bench.worker.records import WrittenFile
+from bench.worker.receive_log import ReceiveLog
+from bench.worker.records import RecordFiles, WrittenFile
 from bench.worker.schedule import CHUNK_MESSAGES, Phase
-from bench.worker.send_log import ProducedBook
+from bench.worker.send_log import SendLog
 
 PHASES = (Phase("warmup", 0, 50), Phase("measure", 50, 2**62))
 
 
-def produced_book(folder: Path, files: list[WrittenFile], first_partition: int = 0) -> ProducedBook:
-    """A book whose files are noted in `files`; its clock is the epoch's."""
-    book = ProducedBook(0, 0, folder, files.append, first_partition=first_partition)
-    book.begin(lambda: PHASES)
-    return book
+def send_log(folder: Path, files: list[WrittenFile], first_partition: int = 0) -> SendLog:
+    """A log whose files are noted in `files`; its clock is the epoch's."""
+    return SendLog(0, RecordFiles(folder, 0, lambda: PHASES, files.append, first_partition))
 
 
 def test_a_message_acknowledged_twice_has_its_first_time(tmp_path: Path) -> None:
     """The second acknowledgement is counted as a repeat, and changes no row."""
     files: list[WrittenFile] = []
-    book = produced_book(tmp_path, files)
-    book.open(0, np.array([10, 60]))
-    book.handed_over = 2
-    book.acknowledged(0, 1)
+    log = send_log(tmp_path, files)
+    log.open(0, np.array([10, 60]))
+    log.handed_over = 2
+    log.acknowledged(0, 1)
     first_by = time.monotonic_ns()
     time.sleep(0.001)
-    book.acknowledged(0, 2)
-    assert (book.acked, book.repeated) == (1, 1)
-    book.close(iter(()), 100)
+    log.acknowledged(0, 2)
+    assert (log.acked, log.repeated) == (1, 1)
+    log.close(iter(()), 100)
     rows = pq.read_table(tmp_path / files[0].name).to_pydict()
     assert rows["acked_ns"][0] <= first_by
     assert rows["partition"] == [1, None]
@@ -45,9 +43,9 @@ def test_a_message_acknowledged_twice_has_its_first_time(tmp_path: Path) -> None
 def test_what_was_never_sent_has_rows_up_to_the_end(tmp_path: Path) -> None:
     """Also of chunks that the sender never came to: as many as had their turn, and no more."""
     files: list[WrittenFile] = []
-    book = produced_book(tmp_path, files)
-    book.open(0, np.array([10, 20]))
-    book.close(iter([(CHUNK_MESSAGES, np.array([30, 40, 50])), (2 * CHUNK_MESSAGES, np.array([60]))]), 40)
+    log = send_log(tmp_path, files)
+    log.open(0, np.array([10, 20]))
+    log.close(iter([(CHUNK_MESSAGES, np.array([30, 40, 50])), (2 * CHUNK_MESSAGES, np.array([60]))]), 40)
     rows = [row for file in files for row in pq.read_table(tmp_path / file.name).to_pylist()]
     assert [row["sequence"] for row in rows] == [0, 1, CHUNK_MESSAGES, CHUNK_MESSAGES + 1]
     assert {row["sent_ns"] for row in rows} == {None}
@@ -56,17 +54,17 @@ def test_what_was_never_sent_has_rows_up_to_the_end(tmp_path: Path) -> None:
 def test_partitions_of_a_later_topic_are_called_after_those_before(tmp_path: Path) -> None:
     """A partition's number is the campaign's, not the topic's."""
     files: list[WrittenFile] = []
-    book = produced_book(tmp_path, files, first_partition=6)
-    book.open(0, np.array([10]))
-    book.handed_over = 1
-    book.acknowledged(0, 2)
-    book.close(iter(()), 100)
+    log = send_log(tmp_path, files, first_partition=6)
+    log.open(0, np.array([10]))
+    log.handed_over = 1
+    log.acknowledged(0, 2)
+    log.close(iter(()), 100)
     assert pq.read_table(tmp_path / files[0].name)["partition"].to_pylist() == [8]
 
 
 def test_a_message_of_an_earlier_run_is_no_receipt(tmp_path: Path) -> None:
     """It is counted as foreign: a leftover must never make up for a loss."""
-    book = ConsumedBook(0, "sub-0", 7, 0, tmp_path, lambda _file: None)
+    log = ReceiveLog(0, "sub-0", 7, RecordFiles(tmp_path, 0, lambda: PHASES, lambda _file: None))
     messages = [(0, message_maker(64, 0.5, seed=1, producer=0, run=run)(0, 10)) for run in (6, 7)]
-    book.note(messages, 20)
-    assert (book.received, book.foreign) == (1, 1)
+    log.note(messages, 20)
+    assert (log.received, log.foreign) == (1, 1)

@@ -13,9 +13,9 @@ from bench.load.load import LoadSpec
 from bench.load.worker_pool import run_load
 from bench.worker.clock import anchored_clock
 from bench.worker.open_loop import chunks_of
-from bench.worker.records import WrittenFile
+from bench.worker.records import RecordFiles, WrittenFile
 from bench.worker.schedule import SECOND_NS, Schedule
-from bench.worker.send_log import ProducedBook
+from bench.worker.send_log import SendLog
 from contract.workload import Workload
 from provisioning.hosts.host import Host
 
@@ -57,22 +57,21 @@ class Memory:
 
 
 def recording_cost(messages: int, folder: Path) -> Recording:
-    """The produced book alone, without a client: every time noted, every file written, on one thread."""
+    """The send log alone, without a client: every time noted, every file written, on one thread."""
     clock = anchored_clock()
     files: list[WrittenFile] = []
-    book = ProducedBook(0, clock.anchor_ns, folder, files.append)
     schedule = Schedule(1_000_000, 1, "constant", 0, messages * SECOND_NS // 1_000_000, seed=1)
     start_ns = clock.now_ns()
-    book.begin(lambda: schedule.phases(start_ns))
+    log = SendLog(0, RecordFiles(folder, clock.anchor_ns, lambda: schedule.phases(start_ns), files.append))
     began_s = time.process_time()
     for first, intended_ns in chunks_of(schedule, 0, start_ns):
-        block = book.open(first, intended_ns)
+        block = log.open(first, intended_ns)
         for position in range(len(intended_ns)):
-            book.handed_over += 1
+            log.handed_over += 1
             block.sent[position] = time.monotonic_ns()
-            book.acknowledged(first + position, position % PARTITIONS)
+            log.acknowledged(first + position, position % PARTITIONS)
         block.passed = True
-        book.sweep()
+        log.sweep()
     spent_s = time.process_time() - began_s
     rows = sum(file.rows for file in files)
     return Recording(rows, spent_s * 1e6 / rows)
