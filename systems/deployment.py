@@ -1,27 +1,32 @@
-"""What every system's deployment must do, in words that no system owns. One implementation in each system's folder.
+"""What every system's deployment must do. One implementation in each system's folder.
 
-All verbs act through `Host` on the hosts of one inventory, are idempotent, and raise DeploymentError (or HostsFailed).
+All verbs act through `Host` on the hosts of one inventory, are idempotent, and raise DeploymentError (or HostsFailed). None of them
+stops the system: `provisioning.hosts.daemons` ends whatever was started, from the highest `Daemon.tier` to the lowest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from contract.durability import DEFAULT_REPLICATION_FACTOR, Durability
-from provisioning.errors import DeploymentError
+from provisioning.errors import DeploymentError, UnsupportedDurability
 from provisioning.hosts.daemons import DaemonState
 from provisioning.hosts.host import Host
 from systems.settings import Settings
 
+CLIENT = "client"  # the component of every system that is none of its processes: the load generator's client
+Level = TypeVar("Level")
+
 
 @dataclass(frozen=True)
 class Difference:
-    """Where one system keeps a promise in another way than others may, and whom that favours in a comparison.
+    """Where a system keeps a promise in a way of its own, and whom that favours in a comparison.
 
-    `aspect` is shared by the systems: what they do about it is read side by side. `durability`: the names it is about.
+    `aspect` is the same for all systems, so that the report can show their ways side by side. `durability`: the levels it is about.
     """
 
     aspect: str
@@ -32,13 +37,13 @@ class Difference:
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic to be made: in as many copies as the plan says, with what the durability level asks of it."""
+    """A topic to be made, in as many copies as the plan says and with the settings of its durability level."""
 
     name: str
     partitions: int
 
 
-# How long a topic may take to be complete: beside a fixed time, several times what a partition took on two busy cores.
+# How long topics may take to be complete: a fixed time, and several times what a partition took on two busy cores.
 TOPIC_LIMIT_S, PARTITION_LIMIT_S = 180.0, 0.05
 
 
@@ -46,15 +51,14 @@ TOPIC_LIMIT_S, PARTITION_LIMIT_S = 180.0, 0.05
 class Plan:
     """What is to run: the durability, the memory of each process (from the testbed's profile), the topics, which are alike.
 
-    `probe` is a topic beside the measured one: a message acknowledged on it is the proof that the system answers.
+    `probe` is a topic beside the measured ones: a message acknowledged on it proves that the system answers.
 
-    `memory` maps a daemon's name to its sizes, in the system's own words: {"broker": {"heap": "512m"}}.
-    `overrides` maps a component of `Settings` to keys and values that replace or extend the rendered ones (those of a
-    system profile, of a campaign, of tests); they are rendered and audited like all others. Its component "client" is not
-    rendered: it is for the load generator's client, and comes back in `Endpoints`.
+    `memory` maps a daemon's name to its sizes, in the system's own terms: {"broker": {"memory": "512m"}}.
+    `overrides` maps a component of `Settings`, or its kind ("broker" for "broker/broker-1"), to keys and values that replace or
+    extend the rendered ones (those of a system profile, of a campaign, of tests); they are rendered and read back like all others.
+    Its component "client" is for the load generator's client, and comes back in `Endpoints`.
     `replication_factor`: in how many copies the plan's topics are kept, at most as many as there are broker hosts.
-    `daemon_niceness`: see `Daemon.niceness`. `prime`: the processes leave behind, when they end, what makes
-    later starts quicker.
+    `daemon_niceness`: see `Daemon.niceness`. `prime`: when the processes end they leave behind what makes later starts quicker.
     """
 
     durability: Durability
@@ -66,12 +70,48 @@ class Plan:
     prime: bool = False
     replication_factor: int = DEFAULT_REPLICATION_FACTOR
 
+    def overrides_for(self, component: str) -> dict[str, str]:
+        """Those of its kind on all hosts ("broker"), then its own ("broker/broker-1")."""
+        kind = component.rpartition("/")[0]
+        return {**(self.overrides.get(kind, {}) if kind else {}), **self.overrides.get(component, {})}
+
+    def check_overrides(self, components: Collection[str]) -> None:
+        """Raises DeploymentError naming a component that the system doesn't have, and those that it has."""
+        kinds = {component.rpartition("/")[0] for component in components} - {""}
+        valid = sorted({*components, *kinds, CLIENT})
+        for component in self.overrides:
+            if component not in valid:
+                close = difflib.get_close_matches(component, valid, n=1)
+                guess = f" Did you mean {close[0]!r}?" if close else ""
+                raise DeploymentError(
+                    f"settings for unknown component {component!r}.{guess}",
+                    next_step=f"Valid components: {', '.join(valid)}.",
+                )
+
+    def require_brokers(self, system: str, found: int) -> None:
+        """Raises DeploymentError where there are fewer broker hosts than copies."""
+        if self.replication_factor > found:
+            raise DeploymentError(
+                f"{system} needs {self.replication_factor} broker hosts for as many copies; the inventory has {found}.",
+                next_step="Lower the campaign's replication_factor, or give the testbed more brokers (samebox up --brokers N).",
+            )
+
+
+def level_of(system: str, levels: Mapping[str, Level], durability: Durability) -> Level:
+    """A system's settings for a durability. Raises UnsupportedDurability naming those that it has."""
+    if durability.name not in levels:
+        raise UnsupportedDurability(
+            f"{system} can't be deployed at durability level {durability.name}.",
+            next_step=f"Levels it has: {', '.join(levels)}.",
+        )
+    return levels[durability.name]
+
 
 @dataclass(frozen=True)
 class Endpoints:
     """Where clients connect: the bootstrap string of the system's own client, and its settings.
 
-    `client_settings` are those of the plan, then what durability needs, in the words of the system's client: {"acks": "all"}.
+    `client_settings` are those of the plan, overridden by those of the durability level: {"acks": "all"}.
     """
 
     service_url: str
@@ -89,7 +129,7 @@ class Deployment(Protocol):
         """Puts the software on every broker and metadata host where it is missing."""
 
     def intended_settings(self, plan: Plan) -> Settings:
-        """What `configure` would write, rendered and not written: a plan that can't be is refused before anything runs.
+        """What `configure` would write, only rendered: an impossible plan is refused before anything runs.
 
         Raises UnsupportedDurability, DeploymentError (too few hosts) or InvalidInput (an unknown component in the overrides).
         """
@@ -98,16 +138,16 @@ class Deployment(Protocol):
         """Renders whole files for `plan` onto the hosts and returns the intended settings. Raises UnsupportedDurability."""
 
     def primed(self) -> bool:
-        """Whether an installed system has on its hosts what makes a start quick; True if there is no such thing."""
+        """Whether the hosts have what makes a start quick; True if there is no such thing. Call it after `install`."""
 
     def keep_priming(self) -> None:
-        """Has later starts use what the processes of a plan with `prime` left when they ended by themselves."""
+        """Lets later starts use what the processes of a plan with `prime` left behind; only if none of them had to be killed."""
 
     def start(self) -> None:
         """Starts all processes and waits until the cluster is complete (every member registered)."""
 
     def create_topics(self) -> None:
-        """Makes the plan's topic and its probe topic, and waits until every replica is in place."""
+        """Makes the plan's topics and its probe topic, and waits until every replica is in place."""
 
     def effective_settings(self) -> Settings:
         """What the running processes say of themselves, for (at least) every key of the intended settings they know."""
@@ -116,10 +156,10 @@ class Deployment(Protocol):
         """Where and how clients connect."""
 
     def messages_stored(self) -> int:
-        """The system's own count of messages accepted in the plan's topic, over all partitions; not from our clients."""
+        """How many messages the plan's topics have accepted by the system's own count, over all partitions."""
 
     def leaders(self) -> Mapping[str, int]:
-        """Broker host -> how many partitions of the plan's topics clients find there, as it was when they were complete."""
+        """Broker host -> how many partitions of the plan's topics clients found there when the topics were complete."""
 
     def under_replicated(self) -> Sequence[str]:
         """Partitions (or ledgers) lacking replicas now, by name; empty = all in sync."""
@@ -127,20 +167,8 @@ class Deployment(Protocol):
     def daemons(self) -> Sequence[DaemonState]:
         """Every process that should be running, as found now."""
 
-    def stop(self) -> None:
-        """Stops all processes of this system, gently then hard, and waits until they are gone."""
-
     def collect_logs(self, target: Path) -> None:
-        """Fetches log and configuration files of every host into `target`/<host>/; call it after `stop`."""
-
-
-def require_hosts(system: str, plan: Plan, brokers: int) -> None:
-    """Raises DeploymentError where there are fewer broker hosts than copies."""
-    if plan.replication_factor > brokers:
-        raise DeploymentError(
-            f"{system} needs {plan.replication_factor} broker hosts for as many copies; the inventory has {brokers}.",
-            next_step="Lower the campaign's replication_factor, or give the testbed more brokers (samebox up --brokers N).",
-        )
+        """Fetches log and configuration files of every host into `target`/<host>/; call it when they have stopped."""
 
 
 class SoftwareStore(Protocol):

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from systems.overrides import CLIENT
+from systems.deployment import CLIENT
 from systems.own_values import Departure, departures
 from systems.profile import VENDOR_DEFAULT, HostsProfile, profile_names, system_profile
 from systems.registry import SYSTEMS

@@ -1,1 +1,1 @@
-"""The load tools that the systems themselves come with, run on a client host as a second opinion on our own figures."""
+"""What systems on Java share: their processes, flags, configuration files, class data, load tools."""

@@ -1,7 +1,7 @@
 """Class-data archives: what a Java process knew of its classes when it ended, from which the next one like it starts in half the time.
 
-They lie beside the jars, `<software>/class-data/<daemon>.jsa`. The JVM itself checks that an archive fits the jars and the JVM, and
-goes on without one that doesn't or isn't there: it can make a start quicker and nothing else.
+They lie beside the jars, `<software>/class-data/<kind>.jsa`. The JVM itself checks that an archive fits the jars and the JVM, and goes
+on without one that is missing or doesn't fit: an archive can make a start quicker and change nothing else.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from shlex import quote
 from provisioning.hosts.host import Host, on_all
 
 FOLDER = "class-data"
-_SUFFIX, _RECORDED = ".jsa", ".recorded"
+_RECORDED = ".recorded"
 
 
-def archive(software: str, daemon: str) -> str:
+def archive(software: str, kind: str) -> str:
     """The archive of one kind of process; `software` is the directory of its software on the host."""
-    return f"{software}/{FOLDER}/{daemon}{_SUFFIX}"
+    return f"{software}/{FOLDER}/{kind}.jsa"
 
 
-def flag(software: str, daemon: str, *, record: bool = False) -> str:
+def flag(software: str, kind: str, *, record: bool = False) -> str:
     """The JVM's flag that uses the archive, or has it written at the end of the process (aside, until `keep`)."""
-    path = archive(software, daemon)
+    path = archive(software, kind)
     return f"-XX:ArchiveClassesAtExit={path}{_RECORDED}" if record else f"-XX:SharedArchiveFile={path}"
 
 
@@ -38,17 +38,17 @@ def keep(hosts: Sequence[Host], software: str) -> None:
 
 
 def there(expected: Sequence[tuple[Host, str]], software: str) -> bool:
-    """Whether each of (host, daemon) has its archive."""
-    wanted: dict[str, list[str]] = {}
-    for host, daemon in expected:
-        wanted.setdefault(host.name, []).append(archive(f"{host.record.root}/{software}", daemon))
-    hosts = {host.name: host for host, _ in expected}
-
-    def look(host: Host) -> bool:
-        tests = " && ".join(f"test -f {quote(path)}" for path in wanted[host.name])
-        return host.run(f"{{ {tests}; }} && echo yes || echo no").stdout.strip() == "yes"
-
-    return all(on_all("looking for class data", list(hosts.values()), look).values())
+    """Whether each of (host, kind of process) has its archive."""
+    tests: dict[str, list[str]] = {}
+    for host, kind in expected:
+        path = archive(f"{host.record.root}/{software}", kind)
+        tests.setdefault(host.name, []).append(f"test -f {quote(path)}")
+    found = on_all(
+        "looking for class data",
+        list({host.name: host for host, _ in expected}.values()),
+        lambda host: host.run(" && ".join(tests[host.name]), check=False).exit_status == 0,
+    )
+    return all(found.values())
 
 
 def _folder(host: Host, software: str) -> str:

@@ -1,85 +1,95 @@
-"""Java processes on hosts: their command lines, and their flags read back from the running process. It starts nothing."""
+"""Java processes on hosts: what they need there, their files, their command lines."""
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
-from provisioning.errors import DeploymentError
-from provisioning.hosts.agents import ask
 from provisioning.hosts.daemons import Daemon
-from provisioning.hosts.host import Host
+from provisioning.hosts.requirement import Requirement
+from systems.deployment import Plan
+from systems.jvm.class_data import flag
+from systems.jvm.rendering import jvm_flags, override_jvm_flags, override_properties, properties
+from systems.processes import Process
+from systems.rendering import render
 
-AGENT = Path(__file__).with_name("jvm_agent.py").read_bytes()
-TIMEOUT_S = 90.0
+JAVA = Requirement(
+    "Java 17",
+    "java -XX:-UsePerfData -version 2>&1"
+    " | sed -n 's/.*version \"\\([0-9]*\\).*/\\1/p' | awk '$1 >= 17 {ok = 1} END {exit !ok}'",
+    {
+        "amazon": ("java-17-amazon-corretto-devel",),
+        "redhat": ("java-17-openjdk-devel",),
+        "debian": ("openjdk-17-jdk-headless",),
+    },
+    "brokers run on it",
+    ("broker", "metadata"),
+    shows='java -XX:-UsePerfData -version 2>&1 | sed -n \'s/.*version "\\([^"]*\\)".*/\\1/p\'',
+)
 OUT_OF_MEMORY = "OutOfMemoryError|OutOfDirectMemoryError"
 ATTACH_SOCKET = "/tmp/.java_pid{pid}"
-_FLAG = re.compile(r"-XX:(?:([+-])(\w+)|(\w+)=(\S*))")
+LIBS = "libs"
 
 
-def java(argfile: str, libs: str, main_class: str, *arguments: str, class_data: str | None = None) -> tuple[str, ...]:
-    """The argument vector of a Java program: flags from a rendered argument file, every jar of `libs` (a JVM wildcard).
+def argument_file(process: Process) -> str:
+    return f"{process.etc}/{process.daemon}.jvm"
 
-    `class_data`: see `systems.jvm.class_data.flag`.
+
+def logging_file(process: Process) -> str:
+    return f"{process.etc}/log4j2.properties"
+
+
+def files(process: Process, plan: Plan, *, config: str, arguments: str) -> dict[str, str]:
+    """The files of one process, the plan's overrides in them: path -> content."""
+    return {
+        process.config_path: override_properties(config, plan.overrides_for(process.component)),
+        argument_file(process): override_jvm_flags(arguments, plan.overrides_for(f"jvm/{process.component}")),
+        logging_file(process): render("jvm/templates/log4j2.properties.j2"),
+    }
+
+
+def settings_of(process: Process, rendered: dict[str, str]) -> dict[str, dict[str, str]]:
+    """The process' intended settings, from its rendered files."""
+    return {
+        process.component: properties(rendered[process.config_path]),
+        f"jvm/{process.component}": jvm_flags(rendered[argument_file(process)]),
+    }
+
+
+def render_all(
+    processes: Sequence[Process], files_of: Callable[[Process], dict[str, str]]
+) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+    """Every host's files (path -> content), and the settings in them."""
+    by_host: dict[str, dict[str, str]] = {process.host.name: {} for process in processes}
+    intended: dict[str, dict[str, str]] = {}
+    for process in processes:
+        own = files_of(process)
+        by_host[process.host.name] |= own
+        intended |= settings_of(process, own)
+    return by_host, intended
+
+
+def java(
+    flags_file: str, software: str, kind: str, main_class: str, *arguments: str, prime: bool = False
+) -> tuple[str, ...]:
+    """The argument vector of a Java program: flags from a rendered file, every jar of the software, its kind's class data.
+
+    `prime`: it records its class data instead of using them.
     """
-    flags = (f"@{argfile}",) if class_data is None else (f"@{argfile}", class_data)
-    return ("java", *flags, "-cp", f"{libs}/*", main_class, *arguments)
+    flags = (f"@{flags_file}", flag(software, kind, record=prime))
+    return ("java", *flags, "-cp", f"{software}/{LIBS}/*", main_class, *arguments)
 
 
-def daemon(name: str, argv: tuple[str, ...], log_path: str, *, tier: int = 0, niceness: int = 0) -> Daemon:
-    """A Java process as a daemon: killed, it can't remove the socket on which it answered."""
-    return Daemon(
-        name, argv, log_path, tier=tier, niceness=niceness, out_of_memory=OUT_OF_MEMORY, leaves=(ATTACH_SOCKET,)
+def daemon(process: Process, software: str, main_class: str, *arguments: str, plan: Plan, tier: int = 0) -> Daemon:
+    """A Java process as a daemon; when it is killed it can't remove the socket on which it answered."""
+    argv = java(
+        argument_file(process), software, process.daemon, main_class, *arguments, process.config_path, prime=plan.prime
     )
-
-
-def parse_flags(printed: str) -> dict[str, str]:
-    """`VM.flags` of a JVM: flag -> value; only flags that don't have their default are printed."""
-    found = {}
-    for sign, switch, key, value in _FLAG.findall(printed):
-        if switch:
-            found[switch] = "true" if sign == "+" else "false"
-        else:
-            found[key] = value
-    return found
-
-
-def read_flags(host: Host, pids: Mapping[str, int]) -> dict[str, dict[str, str]]:
-    """The flags of running JVMs: daemon -> flag -> value. Raises DeploymentError if one didn't answer."""
-    told = _told(host, [(name, pid, "VM.flags") for name, pid in pids.items()])
-    return {name: parse_flags(printed) for name, printed in zip(pids, told, strict=True)}
-
-
-def _told(host: Host, questions: Sequence[tuple[str, int, str]]) -> list[str]:
-    """What JVMs say to diagnostic commands, (daemon, pid, command) each."""
-    if not questions:
-        return []
-    request = {"questions": [[pid, command] for _, pid, command in questions]}
-    answers = ask(host, AGENT, request, timeout_s=TIMEOUT_S)
-    for (name, pid, command), answer in zip(questions, answers, strict=True):
-        if "error" in answer:
-            raise DeploymentError(
-                f"{host.name}: {name} (pid {pid}) did not answer {command}: {answer['error']}",
-                next_step="A JVM answers the user that runs it, and none that was started with DisableAttachMechanism.",
-            )
-    return [answer["said"] for answer in answers]
-
-
-def system_properties(printed: str) -> dict[str, str]:
-    """`VM.system_properties`: a Java properties file, in which colons and backslashes are escaped."""
-    lines = [line for line in printed.splitlines() if "=" in line and not line.startswith("#")]
-    pairs = (line.split("=", 1) for line in lines)
-    return {key: re.sub(r"\\(.)", r"\1", value) for key, value in pairs}
-
-
-def read_system_properties(host: Host, daemon: str, pid: int) -> dict[str, str]:
-    """The system properties of a running JVM. Raises DeploymentError if it didn't answer."""
-    [told] = _told(host, [(daemon, pid, "VM.system_properties")])
-    return system_properties(told)
-
-
-def shell(argv: tuple[str, ...]) -> str:
-    """An argument vector as a shell command line."""
-    return shlex.join(argv)
+    return Daemon(
+        process.daemon,
+        argv,
+        process.log_path,
+        tier=tier,
+        niceness=plan.daemon_niceness,
+        out_of_memory=OUT_OF_MEMORY,
+        leaves=(ATTACH_SOCKET,),
+    )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from systems.rendering import override
 
-_FLAG = re.compile(r"-XX:(?:(?P<sign>[+-])(?P<switch>\w+)|(?P<key>\w+)=(?P<value>\S+))")
+_FLAG = re.compile(r"-XX:(?:(?P<sign>[+-])(?P<switch>\w+)|(?P<key>\w+)=(?P<value>\S*))")
 _SIZE = re.compile(r"(\d+)([kKmMgGtT])")
 _SIZE_UNIT = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 

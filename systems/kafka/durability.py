@@ -1,12 +1,12 @@
-"""What each durability level means for Kafka, as data. It decides nothing: the tables are what the report prints."""
+"""What each durability level means for Kafka, as data; the report prints the tables."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
-from contract.durability import Durability, quorum_of
-from provisioning.errors import UnsupportedDurability
-from systems.deployment import Difference
+from contract.durability import quorum_of
+from systems.deployment import Difference, level_of
 from systems.settings import Settings
 
 # Long.MAX_VALUE, the broker's own default: it never asks for a flush. Written out so that the read-back proves it.
@@ -40,7 +40,9 @@ LEVELS: dict[str, LevelSettings] = {
     "none": LevelSettings(UNFLUSHED, {"acks": "0"}),
 }
 
-# Durabilities it hasn't, each with the reason.
+level_settings = partial(level_of, "kafka", LEVELS)
+
+# The durabilities that it can't give, each with the reason.
 CANNOT: dict[str, str] = {
     "2-bypass": "Kafka has no journal beside its log that could be bypassed; its level 2 is the counterpart",
     "4-bypass": "Kafka has no journal beside its log that could be bypassed; its level 4 is the counterpart",
@@ -111,13 +113,3 @@ def durability_table(replication_factor: int) -> dict[str, Settings]:
     return {
         name: {"topic": level.topic(replication_factor), "producer": level.client} for name, level in LEVELS.items()
     }
-
-
-def level_settings(durability: Durability) -> LevelSettings:
-    """The table's row. Raises UnsupportedDurability naming the levels there are."""
-    if durability.name not in LEVELS:
-        raise UnsupportedDurability(
-            f"kafka can't be deployed at durability level {durability.name}.",
-            next_step=f"Levels it has: {', '.join(LEVELS)}.",
-        )
-    return LEVELS[durability.name]

@@ -8,8 +8,7 @@ from contract.workload import Workload
 from provisioning.hosts.host import Host
 from provisioning.hosts.requirement import Requirement
 from systems.deployment import SoftwareStore
-from systems.jvm.load_tool import java_command
-from systems.jvm.requirement import JAVA_OF_LOAD_TOOL
+from systems.jvm.load_tool import JAVA_OF_LOAD_TOOL, java_command
 from systems.kafka.client import SETTINGS
 from systems.load_tool import ConsumerFigures, NativeLoad, ProducerFigures
 
@@ -20,7 +19,6 @@ _SUMMARY = re.compile(
 )
 # start, end, MB, MB/s, messages, messages/s, joining, fetching, and what was fetched per second of that
 _CONSUMED = re.compile(r"^\d{4}-[^,]*, \d{4}-[^,]*, [\d.]+, [\d.]+, (\d+), ([\d.]+), \d+, -?\d+, ", re.M)
-_LOGGING = "kafka/templates/log4j2.properties.j2"
 
 
 class ProducerPerformance:
@@ -51,12 +49,12 @@ class ProducerPerformance:
         return f"{self.name} sends no keys" if workload.keys != "none" else None
 
     def producer_command(self, load: NativeLoad, host: Host, store: SoftwareStore) -> tuple[str, ...]:
-        return java_command(self.software, _LOGGING, self.arguments(load), host, store)
+        return java_command(self.software, self.arguments(load), host, store)
 
     def consumer_command(
         self, load: NativeLoad, subscription: str, host: Host, store: SoftwareStore
     ) -> tuple[str, ...]:
-        return java_command(self.software, _LOGGING, self.consumer_arguments(load, subscription), host, store)
+        return java_command(self.software, self.consumer_arguments(load, subscription), host, store)
 
     def arguments(self, load: NativeLoad) -> tuple[str, ...]:
         """Main class and arguments."""

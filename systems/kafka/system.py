@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from systems.jvm.requirement import JAVA
+from systems.jvm.processes import JAVA
 from systems.kafka.deployment import KafkaDeployment
 from systems.kafka.durability import CANNOT, DIFFERENCES, durability_table
 from systems.kafka.layout import CLIENT_PORT, CONTROLLER_PORT

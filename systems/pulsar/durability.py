@@ -1,12 +1,12 @@
-"""What each durability level means for Pulsar, as data. It decides nothing: the tables are what the report prints."""
+"""What each durability level means for Pulsar, as data; the report prints the tables."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
-from contract.durability import Durability, Variant, quorum_of
-from provisioning.errors import UnsupportedDurability
-from systems.deployment import Difference
+from contract.durability import Variant, quorum_of
+from systems.deployment import Difference, level_of
 from systems.settings import Settings
 
 # How long an unsynced journal's pages may stay dirty. 1000 is the bookie's own default; the 2020 report sets it for its
@@ -61,7 +61,9 @@ LEVELS: dict[str, LevelSettings] = {
     "4-bypass": LevelSettings(by_quorum=False, journal_sync=False, journal_write=False),
 }
 
-# Durabilities it hasn't, each with the reason.
+level_settings = partial(level_of, "pulsar", LEVELS)
+
+# The durabilities that it can't give, each with the reason.
 CANNOT: dict[str, str] = {
     "none": "every message of a Pulsar producer is acknowledged: its protocol has nothing that corresponds to acks=0",
 }
@@ -136,13 +138,3 @@ def durability_table(replication_factor: int) -> dict[str, Settings]:
         name: {"namespace": level.namespace(replication_factor), "bookie": level.bookie()}
         for name, level in LEVELS.items()
     }
-
-
-def level_settings(durability: Durability) -> LevelSettings:
-    """The table's row. Raises UnsupportedDurability naming the levels there are."""
-    if durability.name not in LEVELS:
-        raise UnsupportedDurability(
-            f"pulsar can't be deployed at durability level {durability.name}.",
-            next_step=f"Levels it has: {', '.join(LEVELS)}.",
-        )
-    return LEVELS[durability.name]

@@ -1,4 +1,7 @@
-"""Which Pulsar process runs on which host, with which addresses and paths. Pure: it renders files, it touches no host."""
+"""Which Pulsar process runs on which host, with which addresses, files and commands. It renders and touches no host.
+
+Its `daemon` is "zookeeper", "bookie" or "broker".
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from provisioning.errors import DeploymentError
+from provisioning.hosts.daemons import Daemon
 from provisioning.hosts.host import Host
 from systems.deployment import Plan
-from systems.jvm.class_data import flag
-from systems.jvm.processes import java
-from systems.jvm.rendering import jvm_flags, override_jvm_flags, override_properties, properties, size_bytes
-from systems.overrides import overrides_for
-from systems.placement import scratch
+from systems.jvm import processes as jvm
+from systems.jvm.rendering import size_bytes
+from systems.processes import Process, hosts_for, on_each, on_host, scratch
 from systems.pulsar.durability import BYPASS, level_settings
 from systems.rendering import render
 
 CLUSTER = "samebox"
-LIBS = "/libs"
 # Where the client looks for a topic that is given by its bare name.
 NAMESPACE = "public/default"
 ZOOKEEPER_PORT, BOOKIE_PORT, BOOKIE_HTTP_PORT, SERVICE_PORT, WEB_PORT = 2181, 3181, 8000, 6650, 8080
@@ -31,39 +32,15 @@ DEFAULT_MEMORY: dict[str, dict[str, str]] = {
     "bookie": {"heap": "256m", "direct": "512m"},
     "broker": {"heap": "384m", "direct": "512m"},
 }
-CONFIG_FILES = {"zookeeper": "zoo.cfg", "bookie": "bookkeeper.conf", "broker": "broker.conf"}
 ROCKSDB_FILES = ("default_rocksdb.conf", "entry_location_rocksdb.conf", "ledger_metadata_rocksdb.conf")
 DIRECTORIES = "directories"
 SETUP = "setup"  # the class data of what writes the first metadata
 TIERS = {"zookeeper": 0, "bookie": 1, "broker": 2}
-
-
-@dataclass(frozen=True)
-class Process:
-    """One Pulsar process: its `daemon` is "zookeeper", "bookie" or "broker"."""
-
-    host: Host
-    daemon: str
-
-    @property
-    def address(self) -> str:
-        return self.host.record.address
-
-    @property
-    def component(self) -> str:
-        return f"{self.daemon}/{self.host.name}"
-
-    @property
-    def config_path(self) -> str:
-        return f"{etc(self.host)}/{CONFIG_FILES[self.daemon]}"
-
-    @property
-    def jvm_path(self) -> str:
-        return f"{etc(self.host)}/{self.daemon}.jvm"
-
-    @property
-    def log_path(self) -> str:
-        return f"{self.host.record.root}/log/pulsar-{self.daemon}.log"
+MAIN_CLASSES = {
+    "zookeeper": ("org.apache.zookeeper.server.quorum.QuorumPeerMain",),
+    "bookie": ("org.apache.bookkeeper.server.Main", "--conf"),
+    "broker": ("org.apache.pulsar.PulsarBrokerStarter", "--broker-conf"),
+}
 
 
 @dataclass(frozen=True)
@@ -79,11 +56,6 @@ class Layout:
         return self.zookeepers + self.bookies + self.brokers
 
     @property
-    def hosts(self) -> tuple[Host, ...]:
-        by_name = {process.host.name: process.host for process in self.processes}
-        return tuple(by_name.values())
-
-    @property
     def zookeeper_addresses(self) -> str:
         return ",".join(f"{process.address}:{ZOOKEEPER_PORT}" for process in self.zookeepers)
 
@@ -92,36 +64,23 @@ class Layout:
         return "pulsar://" + ",".join(f"{process.address}:{SERVICE_PORT}" for process in self.brokers)
 
     @property
-    def setup_host(self) -> Host:
-        """Where the first metadata are written from: the same in whatever order the hosts are given."""
-        return min((process.host for process in self.zookeepers), key=lambda host: host.name)
+    def setup(self) -> Process:
+        """The ZooKeeper beside which the first metadata are written: the same in whatever order the hosts are given."""
+        return min(self.zookeepers, key=lambda process: process.host.name)
 
     def on(self, host: Host) -> tuple[Process, ...]:
         """The processes of one host."""
-        return tuple(process for process in self.processes if process.host.name == host.name)
-
-
-def etc(host: Host) -> str:
-    """Where the rendered files lie."""
-    return f"{host.record.root}/etc/pulsar"
+        return on_host(self.processes, host)
 
 
 def layout(hosts: Sequence[Host]) -> Layout:
     """Raises DeploymentError if there are no brokers or a host has no data directory."""
-    brokers = [host for host in hosts if host.record.role == "broker"]
-    metadata = [host for host in hosts if host.record.role == "metadata"]
-    if not brokers:
-        raise DeploymentError("pulsar needs hosts of role broker; the inventory has none.")
-    for host in brokers + metadata:
-        if not host.record.data_dirs:
-            raise DeploymentError(
-                f"{host.name}: pulsar needs a data directory; the inventory lists none for this host."
-            )
+    brokers, metadata = hosts_for("pulsar", hosts)
     beside = brokers[: 3 if len(brokers) >= 3 else 1]  # an even number survives no more failures than the odd one below
     return Layout(
-        tuple(Process(host, "zookeeper") for host in metadata or beside),
-        tuple(Process(host, "bookie") for host in brokers),
-        tuple(Process(host, "broker") for host in brokers),
+        on_each("pulsar", "zookeeper", metadata or beside, "zoo.cfg"),
+        on_each("pulsar", "bookie", brokers, "bookkeeper.conf"),
+        on_each("pulsar", "broker", brokers, "broker.conf"),
     )
 
 
@@ -143,12 +102,12 @@ def ledger_dirs(host: Host, plan: Plan) -> tuple[str, ...]:
 
 def bundles(plan: Plan) -> str:
     """How many bundles the namespace gets."""
-    return overrides_for(plan, "namespace").get("numBundles", str(BUNDLES))
+    return plan.overrides_for("namespace").get("numBundles", str(BUNDLES))
 
 
 def _per_disk(plan: Plan) -> dict[str, str]:
     """The component "directories": no setting of a process, but how many of a bookie's directories lie on one disk."""
-    asked = {"journal_per_disk": "1", "ledger_per_disk": "1"} | overrides_for(plan, DIRECTORIES)
+    asked = {"journal_per_disk": "1", "ledger_per_disk": "1"} | plan.overrides_for(DIRECTORIES)
     for key, value in asked.items():
         if key not in ("journal_per_disk", "ledger_per_disk") or not value.isdecimal() or not 1 <= int(value) <= 16:
             raise DeploymentError(
@@ -165,24 +124,19 @@ def _directories(path: str, count: str) -> tuple[str, ...]:
 def files(process: Process, everything: Layout, plan: Plan) -> dict[str, str]:
     """Every file of one process: path -> content."""
     memory = DEFAULT_MEMORY[process.daemon] | dict(plan.memory.get(process.daemon, {}))
-    log4j2 = f"{etc(process.host)}/log4j2.properties"
-    jvm = render(
+    arguments = render(
         "pulsar/templates/java.jvm.j2",
         daemon=process.daemon,
         heap=memory["heap"],
         direct=memory.get("direct"),
-        log4j2=log4j2,
+        log4j2=jvm.logging_file(process),
         tmp=scratch(process.host),
     )
     rocksdb = ROCKSDB_FILES if process.daemon == "bookie" else ()
     return {
-        process.config_path: override_properties(
-            _config(process, everything, plan, memory), overrides_for(plan, process.component)
-        ),
-        process.jvm_path: override_jvm_flags(jvm, overrides_for(plan, f"jvm/{process.component}")),
-        f"{etc(process.host)}/tool.jvm": render("pulsar/templates/tool.jvm.j2", tmp=scratch(process.host)),
-        log4j2: render("pulsar/templates/log4j2.properties.j2"),
-        **{f"{etc(process.host)}/{name}": render(f"pulsar/templates/{name}.j2") for name in rocksdb},
+        **jvm.files(process, plan, config=_config(process, everything, plan, memory), arguments=arguments),
+        f"{process.etc}/tool.jvm": render("pulsar/templates/tool.jvm.j2", tmp=scratch(process.host)),
+        **{f"{process.etc}/{name}": render(f"pulsar/templates/{name}.j2") for name in rocksdb},
     }
 
 
@@ -208,7 +162,7 @@ def _config(process: Process, everything: Layout, plan: Plan, memory: Mapping[st
             journal_dirs=",".join(journal_dirs(process.host, plan)),
             ledger_dirs=",".join(ledger_dirs(process.host, plan)),
             durability=level.bookie(),
-            rocksdb_dir=etc(process.host),
+            rocksdb_dir=process.etc,
             cache_mb=direct_mb // 4,
         )
     return render(
@@ -226,27 +180,13 @@ def _config(process: Process, everything: Layout, plan: Plan, memory: Mapping[st
     )
 
 
-def settings_of(process: Process, rendered: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The process' intended settings, from its rendered files."""
-    return {
-        process.component: properties(rendered[process.config_path]),
-        f"jvm/{process.component}": jvm_flags(rendered[process.jvm_path]),
-    }
+def daemon(process: Process, software: str, plan: Plan) -> Daemon:
+    """The process as it is started; `software` is where its software lies on the host."""
+    main = MAIN_CLASSES[process.daemon]
+    return jvm.daemon(process, software, *main, plan=plan, tier=TIERS[process.daemon])
 
 
-def argv(process: Process, software: str, *, prime: bool) -> tuple[str, ...]:
-    """What starts the process; `software` is where its software lies on the host."""
-    class_data = flag(software, process.daemon, record=prime)
-    main = {
-        "zookeeper": ("org.apache.zookeeper.server.quorum.QuorumPeerMain",),
-        "bookie": ("org.apache.bookkeeper.server.Main", "--conf"),
-        "broker": ("org.apache.pulsar.PulsarBrokerStarter", "--broker-conf"),
-    }[process.daemon]
-    return java(process.jvm_path, software + LIBS, *main, process.config_path, class_data=class_data)
-
-
-def setup_argv(host: Host, software: str, *arguments: str, prime: bool) -> tuple[str, ...]:
-    """What writes the cluster's first metadata, run on a host."""
-    class_data = flag(software, SETUP, record=prime)
+def setup_argv(process: Process, software: str, *arguments: str, prime: bool) -> tuple[str, ...]:
+    """What writes the cluster's first metadata, run beside one of its processes."""
     main = "org.apache.pulsar.PulsarClusterMetadataSetup"
-    return java(f"{etc(host)}/tool.jvm", software + LIBS, main, *arguments, class_data=class_data)
+    return jvm.java(f"{process.etc}/tool.jvm", software, SETUP, main, *arguments, prime=prime)

@@ -8,8 +8,7 @@ from contract.workload import Workload
 from provisioning.hosts.host import Host
 from provisioning.hosts.requirement import Requirement
 from systems.deployment import SoftwareStore
-from systems.jvm.load_tool import java_command
-from systems.jvm.requirement import JAVA_OF_LOAD_TOOL
+from systems.jvm.load_tool import JAVA_OF_LOAD_TOOL, java_command
 from systems.load_tool import ConsumerFigures, NativeLoad, ProducerFigures
 from systems.pulsar.client import SETTINGS
 
@@ -25,7 +24,6 @@ _LATENCY = re.compile(
     r"Aggregated latency stats --- Latency: mean: *([\d.]+) ms - med: *([\d.]+) - 95pct: *([\d.]+) - 99pct: *([\d.]+) "
     r"- 99.9pct: *([\d.]+) .*?Max: *([\d.]+)"
 )
-_LOGGING = "pulsar/templates/log4j2.properties.j2"
 
 
 class PulsarPerf:
@@ -59,12 +57,12 @@ class PulsarPerf:
         return None
 
     def producer_command(self, load: NativeLoad, host: Host, store: SoftwareStore) -> tuple[str, ...]:
-        return java_command(self.software, _LOGGING, self.arguments(load), host, store)
+        return java_command(self.software, self.arguments(load), host, store)
 
     def consumer_command(
         self, load: NativeLoad, subscription: str, host: Host, store: SoftwareStore
     ) -> tuple[str, ...]:
-        return java_command(self.software, _LOGGING, self.consumer_arguments(load, subscription), host, store)
+        return java_command(self.software, self.consumer_arguments(load, subscription), host, store)
 
     def arguments(self, load: NativeLoad) -> tuple[str, ...]:
         """Main class and arguments."""

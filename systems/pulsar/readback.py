@@ -12,12 +12,11 @@ import re
 from collections.abc import Mapping
 
 from provisioning.errors import DeploymentError
-from provisioning.hosts import daemons
 from provisioning.hosts.host import Host, on_all
 from provisioning.hosts.remote_http import HttpRequest, http
-from systems.jvm.audit import look
-from systems.jvm.processes import read_flags, read_system_properties
-from systems.pulsar.layout import BOOKIE_HTTP_PORT, WEB_PORT, ZOOKEEPER_PORT, Layout, Process
+from systems.jvm.readback import look
+from systems.processes import hosts_of, running
+from systems.pulsar.layout import BOOKIE_HTTP_PORT, WEB_PORT, ZOOKEEPER_PORT, Layout
 
 # Where the keys of a bookie's and of ZooKeeper's configuration are read, as jar names.
 JARS = ("bookkeeper-*.jar", "*http-server-*.jar", "prometheus-metrics-provider-*.jar", "zookeeper-*.jar")
@@ -75,53 +74,47 @@ def read_processes(
     everything: Layout, intended: Mapping[str, Mapping[str, str]], libs: str
 ) -> dict[str, dict[str, str]]:
     """Every process: its own settings and its JVM's flags. `intended` only says which keys to look for in the classes."""
+    pids = running(everything.processes)
     read = on_all(
         "reading settings back",
-        everything.hosts,
-        lambda host: _read_host(host, everything.on(host), intended, f"{host.record.root}/{libs}"),
+        hosts_of(everything.processes),
+        lambda host: _read_host(host, everything, pids[host.name], intended, f"{host.record.root}/{libs}"),
     )
     return {component: settings for of_host in read.values() for component, settings in of_host.items()}
 
 
 def _read_host(
-    host: Host, processes: tuple[Process, ...], intended: Mapping[str, Mapping[str, str]], libs: str
+    host: Host, everything: Layout, pids: Mapping[str, int], intended: Mapping[str, Mapping[str, str]], libs: str
 ) -> dict[str, dict[str, str]]:
-    running = daemons.running(host)
-    missing = [process.daemon for process in processes if process.daemon not in running]
-    if missing:
-        raise DeploymentError(f"{host.name}: {', '.join(missing)} doesn't run any more.")
-    pids = {process.daemon: running[process.daemon] for process in processes}
-    flags = read_flags(host, pids)
-    effective = {f"jvm/{process.component}": flags[process.daemon] for process in processes}
-    by_daemon = {process.daemon: process for process in processes}
-    keys = {key for process in processes for key in intended.get(process.component, {})}
-    say = [(each.address, ZOOKEEPER_PORT, "conf") for each in processes if each.daemon == "zookeeper"]
+    processes = {process.daemon: process for process in everything.on(host)}
+    zookeeper, broker = processes.get("zookeeper"), processes.get("broker")
+    keys = {key for process in processes.values() for key in intended.get(process.component, {})}
     evidence = look(
         host,
         pids,
+        properties_of=["zookeeper"] if zookeeper else (),
         folder=libs,
         jars=JARS,
         names=keys | {_ZOOKEEPER_PROPERTY + key for key in keys},
-        say=say,
+        say=[(zookeeper.address, ZOOKEEPER_PORT, "conf")] if zookeeper else (),
     )
-    if "zookeeper" in by_daemon:
-        properties = read_system_properties(host, "zookeeper", pids["zookeeper"])
-        settings = zookeeper_settings(evidence.said[0], properties, evidence.constants)
+    effective = {f"jvm/{each.component}": evidence.flags[each.daemon] for each in processes.values()}
+    if zookeeper:
+        settings = zookeeper_settings(evidence.said[0], evidence.properties["zookeeper"], evidence.constants)
         # no command tells the address that it binds: the process' own listening socket does
         ending = f":{settings.get('clientPort')}"
         bound = [address for address in evidence.listeners["zookeeper"] if address.endswith(ending)]
         settings["clientPortAddress"] = ",".join(address.removesuffix(ending) for address in bound)
-        effective[by_daemon["zookeeper"].component] = settings
-    if "broker" in by_daemon:
-        address = by_daemon["broker"].address
+        effective[zookeeper.component] = settings
+    if broker:
         urls = [
-            f"http://{address}:{WEB_PORT}/admin/v2/brokers/configuration/runtime",
-            f"http://{address}:{BOOKIE_HTTP_PORT}/api/v1/config/server_config",
+            f"http://{broker.address}:{WEB_PORT}/admin/v2/brokers/configuration/runtime",
+            f"http://{broker.address}:{BOOKIE_HTTP_PORT}/api/v1/config/server_config",
         ]
-        broker, bookie = http(host, [HttpRequest("GET", url) for url in urls], parallel=2)
-        for url, answer in zip(urls, (broker, bookie), strict=True):
+        answers = http(host, [HttpRequest("GET", url) for url in urls], parallel=2)
+        for url, answer in zip(urls, answers, strict=True):
             if answer.status != 200:
                 raise DeploymentError(f"{host.name}: {url} answers {answer.status}: {answer.body[:300]}")
-        effective[by_daemon["broker"].component] = broker_settings(broker.body)
-        effective[by_daemon["bookie"].component] = bookie_settings(bookie.body, evidence.constants)
+        effective[broker.component] = broker_settings(answers[0].body)
+        effective[processes["bookie"].component] = bookie_settings(answers[1].body, evidence.constants)
     return effective

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from systems.jvm.requirement import JAVA
+from systems.jvm.processes import JAVA
 from systems.memory import memory_classes
 from systems.pulsar.deployment import PulsarDeployment
 from systems.pulsar.durability import BYPASS, CANNOT, DIFFERENCES, durability_table

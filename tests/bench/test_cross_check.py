@@ -17,7 +17,7 @@ from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.hosts.host import Host, ScriptedHost
 from provisioning.hosts.inventory import HostRecord, SshAddress
 from provisioning.hosts.requirement import require
-from systems.jvm.requirement import JAVA_OF_LOAD_TOOL
+from systems.jvm.load_tool import JAVA_OF_LOAD_TOOL
 from systems.kafka.load_tool import ProducerPerformance
 from systems.load_tool import NativeTool, none_can
 from systems.pulsar.load_tool import PulsarPerf

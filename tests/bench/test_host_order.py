@@ -61,11 +61,11 @@ def test_what_follows_from_the_order(first: str) -> None:
     """The first host has the lowest node id, the first address that clients get and the first metadata server; tools stay."""
     hosts = [_host(name) for name in (first, *(name for name in BROKERS if name != first))]
     nodes, everything = kafka.nodes(hosts), pulsar.layout(hosts)
-    assert (nodes[0].host.name, nodes[0].node_id) == (first, 1)
+    assert (nodes[0].host.name, kafka.node_id(nodes[0])) == (first, 1)
     assert kafka.service_url(nodes).startswith(f"{first}.test:")
     assert everything.service_url.startswith(f"pulsar://{first}.test:")
     assert everything.zookeepers[0].host.name == first
-    assert (kafka.asked(nodes).host.name, everything.setup_host.name) == ("broker-1", "broker-1")
+    assert (kafka.asked(nodes).host.name, everything.setup.host.name) == ("broker-1", "broker-1")
 
 
 def test_a_bench_in_order_has_the_same_hosts() -> None:

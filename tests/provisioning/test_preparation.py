@@ -25,7 +25,7 @@ from provisioning.preparation.prepare import FIRST_BOOT, await_first_boot, provi
 from provisioning.preparation.settings import settings_of
 from provisioning.preparation.step import as_root
 from provisioning.preparation.time_service import PTP_DEVICE, SOURCES, follow_script, provide_time_server, selected
-from systems.jvm.requirement import JAVA
+from systems.jvm.processes import JAVA
 
 Answer = str | Completed | Exception | list[str | Completed | Exception]
 SERVER = "192.0.2.123"

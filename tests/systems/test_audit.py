@@ -14,8 +14,8 @@ import pytest
 from provisioning.hosts.agents import command
 from provisioning.hosts.host import ScriptedHost
 from provisioning.hosts.inventory import HostRecord, SshAddress
-from systems.jvm.audit import look
-from systems.jvm.audit_agent import constants, listeners, readable
+from systems.jvm.agent import constants, listeners, readable
+from systems.jvm.readback import look
 
 RECORD = HostRecord("broker-1", "broker", SshAddress("127.0.0.1", 22, "b", ""), "127.0.0.1", "/r", (), "", "", 1)
 
@@ -54,10 +54,10 @@ def test_the_jars_of_a_host_are_read_once() -> None:
     """The same names again are looked for in no jar; other names are, and so is everything on another host."""
 
     def asked(jars: list[str], names: list[str]) -> str:
-        return command({"pids": [], "folder": "/r/libs", "jars": jars, "names": names, "say": []})
+        return command({"commands": [], "pids": [], "folder": "/r/libs", "jars": jars, "names": names, "say": []})
 
     def answer(*known: str) -> str:
-        return json.dumps({"listeners": {}, "constants": known, "said": []})
+        return json.dumps({"told": [], "listeners": {}, "constants": known, "said": []})
 
     host = ScriptedHost(RECORD, {asked(["a-*.jar"], ["x", "y"]): answer("x"), asked([], ["x", "y"]): answer()})
     for _ in range(2):

@@ -10,7 +10,7 @@ import pytest
 
 from provisioning.errors import DeploymentError
 from provisioning.hosts.inventory import HostRecord, SshAddress
-from systems.jvm.processes import read_flags, read_system_properties
+from systems.jvm.readback import look
 from tests.provisioning.shell_host import ShellHost
 
 SLEEPER = """
@@ -53,15 +53,16 @@ def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[s
 def test_a_running_jvm_tells_its_flags(host: ShellHost, jvm: subprocess.Popen[str]) -> None:
     """Those that it was started with, again and again; what it was asked by leaves no file in its directory."""
     for _ in range(2):
-        flags = read_flags(host, {"broker": jvm.pid})["broker"]
+        flags = look(host, {"broker": jvm.pid}).flags["broker"]
         assert (flags["MaxHeapSize"], flags["UseSerialGC"], flags["UsePerfData"]) == (str(2**25), "true", "false")
     assert not list(Path(f"/proc/{jvm.pid}/cwd").glob(".attach*"))
-    assert read_flags(host, {}) == {}
+    assert look(host, {}).flags == {}
 
 
 def test_a_running_jvm_tells_its_properties(host: ShellHost, jvm: subprocess.Popen[str]) -> None:
     """As they were given, not as they are printed."""
-    assert read_system_properties(host, "zookeeper", jvm.pid)["zookeeper.admin"] == "a:b"
+    told = look(host, {"zookeeper": jvm.pid}, properties_of=["zookeeper"]).properties["zookeeper"]
+    assert told["zookeeper.admin"] == "a:b"
 
 
 def test_what_is_gone_tells_nothing(host: ShellHost, jvm: subprocess.Popen[str]) -> None:
@@ -70,4 +71,4 @@ def test_what_is_gone_tells_nothing(host: ShellHost, jvm: subprocess.Popen[str])
         gone.wait()
     pids = {"broker": jvm.pid, "bookie": gone.pid}
     with pytest.raises(DeploymentError, match=rf"broker-1: bookie \(pid {gone.pid}\) did not answer VM.flags"):
-        read_flags(host, pids)
+        look(host, pids)

@@ -13,10 +13,12 @@ from provisioning.errors import DeploymentError, UnsupportedDurability
 from provisioning.hosts.host import Host, ScriptedHost
 from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
 from systems.deployment import Plan, Topic
+from systems.jvm.processes import settings_of
 from systems.jvm.rendering import properties
 from systems.kafka import layout, printed
 from systems.kafka.deployment import KafkaDeployment
 from systems.kafka.durability import LEVELS, level_settings
+from systems.processes import Process
 from systems.registry import DURABILITY
 
 RECORDED = Path(__file__).with_name("recorded")
@@ -49,10 +51,14 @@ def plan(level: str = "1", **changes: Any) -> Plan:
     return dataclasses.replace(Plan(DURABILITY[level], (Topic("t", 6),), {}, {}), **changes)
 
 
+def config(node: Process, nodes: Sequence[Process], asked: Plan) -> dict[str, str]:
+    return properties(layout.files(node, nodes, asked)[node.config_path])
+
+
 def test_without_metadata_hosts_every_broker_is_a_controller() -> None:
     """Three combined nodes vote among themselves, each bound to its own address."""
     nodes = layout.nodes(BROKERS)
-    settings = properties(layout.render_properties(nodes[1], nodes, plan()))
+    settings = config(nodes[1], nodes, plan())
     assert settings["process.roles"] == "broker,controller"
     assert settings["controller.quorum.voters"] == "1@10.0.0.1:9093,2@10.0.0.2:9093,3@10.0.0.3:9093"
     assert settings["listeners"] == "PLAINTEXT://10.0.0.2:9092,CONTROLLER://10.0.0.2:9093"
@@ -62,8 +68,8 @@ def test_without_metadata_hosts_every_broker_is_a_controller() -> None:
 def test_with_metadata_hosts_controllers_go_there() -> None:
     """Brokers lose their vote, controllers lose their clients."""
     nodes = layout.nodes([*BROKERS, *METADATA])
-    broker = properties(layout.render_properties(nodes[0], nodes, plan()))
-    controller = properties(layout.render_properties(nodes[3], nodes, plan()))
+    broker = config(nodes[0], nodes, plan())
+    controller = config(nodes[3], nodes, plan())
     assert broker["process.roles"] == "broker"
     assert broker["listeners"] == "PLAINTEXT://10.0.0.1:9092"
     assert broker["controller.quorum.voters"] == controller["controller.quorum.voters"]
@@ -77,11 +83,10 @@ def test_with_metadata_hosts_controllers_go_there() -> None:
 def test_the_consumers_offsets_lie_as_the_brokers_are_told() -> None:
     """A campaign's own settings for that topic hold for it, although the kit makes it."""
     nodes = layout.nodes(BROKERS)
-    made = layout.offsets_topic(properties(layout.render_properties(nodes[0], nodes, plan())))
+    made = layout.offsets_topic(config(nodes[0], nodes, plan()))
     assert (made.topic.partitions, made.replicas, made.settings["segment.bytes"]) == (3, 3, "104857600")
     own = {"offsets.topic.num.partitions": "50", "offsets.topic.segment.bytes": "1048576"}
-    rendered = layout.render_properties(nodes[0], nodes, plan(overrides={"broker": own}))
-    made = layout.offsets_topic(properties(rendered))
+    made = layout.offsets_topic(config(nodes[0], nodes, plan(overrides={"broker": own})))
     assert (made.topic.partitions, made.replicas, made.settings["segment.bytes"]) == (50, 3, "1048576")
 
 
@@ -106,7 +111,7 @@ def test_the_quorum_follows_the_replication_factor(copies: int, quorum: int) -> 
     """Of the topics and of the cluster's own; more copies than brokers are refused."""
     assert {level.topic(copies)["min.insync.replicas"] for level in LEVELS.values()} == {str(quorum)}
     [node, *_] = nodes = layout.nodes([host(f"broker-{at}", f"10.0.0.{at}") for at in range(1, 6)])
-    rendered = properties(layout.render_properties(node, nodes, plan(replication_factor=copies)))
+    rendered = config(node, nodes, plan(replication_factor=copies))
     assert rendered["offsets.topic.replication.factor"] == rendered["default.replication.factor"] == str(copies)
     assert rendered["min.insync.replicas"] == str(quorum)
     with pytest.raises(
@@ -138,10 +143,10 @@ def test_memory_and_overrides_reach_the_files() -> None:
     """The profile's heap and a campaign's settings are rendered, and are intended because they are rendered."""
     asked = plan(memory={"broker": {"heap": "1g"}}, overrides={"broker/broker-1": {"num.io.threads": "2"}})
     nodes = layout.nodes(BROKERS)
-    intended = layout.settings_of(nodes[0], layout.files(nodes[0], nodes, asked))
+    intended = settings_of(nodes[0], layout.files(nodes[0], nodes, asked))
     assert intended["jvm/broker/broker-1"]["MaxHeapSize"] == str(2**30)
     assert intended["broker/broker-1"]["num.io.threads"] == "2"
-    other = layout.settings_of(nodes[1], layout.files(nodes[1], nodes, asked))
+    other = settings_of(nodes[1], layout.files(nodes[1], nodes, asked))
     assert other["broker/broker-2"]["num.io.threads"] == "8"
 
 
@@ -150,7 +155,7 @@ def test_every_key_is_rendered_once() -> None:
     for inventory in (BROKERS, [*BROKERS, *METADATA]):
         nodes = layout.nodes(inventory)
         for node in nodes:
-            lines = layout.render_properties(node, nodes, plan()).splitlines()
+            lines = layout.files(node, nodes, plan())[node.config_path].splitlines()
             keys = [line.partition("=")[0] for line in lines if line and not line.startswith("#")]
             assert len(keys) == len(set(keys))
 

@@ -18,7 +18,7 @@ from provisioning.hosts.ssh import SshHost
 from provisioning.reset.wiping import wipe
 from provisioning.software.store import Store
 from systems.deployment import Plan, Topic
-from systems.jvm.audit import look
+from systems.jvm.readback import look
 from systems.kafka.deployment import KafkaDeployment
 from systems.registry import DURABILITY, software
 from systems.settings import Drift, Settings, drift
@@ -111,14 +111,14 @@ def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster, tmp_path: 
     """Every process is gone; logs and configuration of every host are fetched; asking on is an error, not a hang."""
     before = cluster.deployment.daemons()
     assert all(state.pid and state.rss_peak_bytes and not state.out_of_memory for state in before)
-    cluster.deployment.stop()
+    daemons.stop_everything(cluster.brokers)
     assert all(state.pid is None for state in cluster.deployment.daemons())
     assert all(daemons.running(host) == {} for host in cluster.brokers)
     cluster.deployment.collect_logs(tmp_path)
     for host in cluster.brokers:
         assert b"Kafka Server started" in (tmp_path / host.name / "kafka-broker.log").read_bytes()
         assert (tmp_path / host.name / "broker.properties").is_file()
-    with pytest.raises(DeploymentError, match=r"not running any more.*broker-1: broker"):
+    with pytest.raises(DeploymentError, match=r"no longer running.*broker-1: broker"):
         cluster.deployment.effective_settings()
 
 
@@ -133,4 +133,4 @@ def test_a_broker_that_dies_at_start_is_named_with_its_log(hosts: dict[str, SshH
         with pytest.raises(DeploymentError, match=r"broker-2: broker died(.|\n)*NoSuchFlagAnywhere"):
             deployment.start()
     finally:
-        deployment.stop()
+        daemons.stop_everything(cluster.brokers)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from systems.kafka.formatting import format_command
+from systems.kafka.layout import format_command
 
 Format = Callable[..., int]
 

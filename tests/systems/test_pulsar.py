@@ -15,8 +15,10 @@ from provisioning.hosts.host import Host, ScriptedHost
 from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
 from provisioning.hosts.remote_http import HttpRequest, HttpResponse
 from systems.deployment import Plan, Topic
-from systems.jvm.processes import system_properties
+from systems.jvm.processes import settings_of
+from systems.jvm.readback import properties_told
 from systems.jvm.rendering import properties
+from systems.processes import Process
 from systems.pulsar import layout as places
 from systems.pulsar import readback
 from systems.pulsar.admin import Admin
@@ -43,7 +45,7 @@ def plan(level: str = "1", **changes: Any) -> Plan:
     return dataclasses.replace(Plan(DURABILITY[level], (Topic("t", 6),), {}, {}), **changes)
 
 
-def config(process: places.Process, everything: places.Layout, asked: Plan) -> dict[str, str]:
+def config(process: Process, everything: places.Layout, asked: Plan) -> dict[str, str]:
     return properties(places.files(process, everything, asked)[process.config_path])
 
 
@@ -159,7 +161,7 @@ def test_memory_and_overrides_reach_the_files() -> None:
     everything = places.layout(BROKERS)
     asked = plan(memory={"bookie": {"direct": "1g"}}, overrides={"bookie": {"journalMaxSizeMB": "64"}})
     bookie = everything.bookies[0]
-    intended = places.settings_of(bookie, places.files(bookie, everything, asked))
+    intended = settings_of(bookie, places.files(bookie, everything, asked))
     assert intended["jvm/bookie/broker-1"]["MaxDirectMemorySize"] == str(2**30)
     assert intended["jvm/bookie/broker-1"]["MaxHeapSize"] == str(256 * 2**20)
     assert intended["bookie/broker-1"]["dbStorage_writeCacheMaxSizeMb"] == "256"
@@ -218,7 +220,7 @@ def test_a_bookie_shows_what_its_classes_do_not_know() -> None:
 
 def test_zookeeper_settings_as_recorded() -> None:
     """The conf command, and the properties that its classes know: not the misspelt tickTme."""
-    shown = system_properties((RECORDED / "zookeeper-system-properties.txt").read_text())
+    shown = properties_told((RECORDED / "zookeeper-system-properties.txt").read_text())
     assert shown["zookeeper.tickTme"] == "3"
     known = frozenset({"zookeeper.admin.enableServer", "zookeeper.4lw.commands.whitelist"})
     effective = readback.zookeeper_settings((RECORDED / "zookeeper-conf.txt").read_text(), shown, known)

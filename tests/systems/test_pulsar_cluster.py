@@ -16,7 +16,7 @@ from provisioning.hosts.ssh import SshHost
 from provisioning.reset.wiping import wipe
 from provisioning.software.store import Store
 from systems.deployment import Plan, Topic
-from systems.jvm.audit import look
+from systems.jvm.readback import look
 from systems.pulsar.deployment import PulsarDeployment
 from systems.registry import DURABILITY, software
 from systems.settings import Drift, Settings, drift
@@ -108,7 +108,7 @@ def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster, tmp_path: 
     assert all(state.pid and state.rss_peak_bytes and not state.out_of_memory for state in before)
     daemons.stop(cluster.brokers[2], ["bookie"])
     assert cluster.deployment.under_replicated() == ["ledgers on bookie/broker-3"]
-    cluster.deployment.stop()
+    daemons.stop_everything(cluster.brokers)
     assert all(state.pid is None for state in cluster.deployment.daemons())
     assert all(daemons.running(host) == {} for host in cluster.brokers)
     cluster.deployment.collect_logs(tmp_path)

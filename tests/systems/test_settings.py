@@ -9,9 +9,8 @@ import pytest
 
 from provisioning.errors import DeploymentError
 from systems.deployment import Plan, Topic
-from systems.jvm.processes import parse_flags, system_properties
+from systems.jvm.readback import flags_of, properties_told
 from systems.jvm.rendering import jvm_flags, override_jvm_flags, override_properties, properties, size_bytes
-from systems.overrides import check_overrides, overrides_for
 from systems.registry import DURABILITY
 from systems.rendering import render
 from systems.settings import Drift, drift, joined, merged
@@ -71,7 +70,7 @@ def test_sizes() -> None:
 
 def test_flags_of_a_running_jvm() -> None:
     """A JVM's answer, recorded: what was asked for is found in it."""
-    flags = parse_flags((RECORDED / "jvm-flags.txt").read_text())
+    flags = flags_of((RECORDED / "jvm-flags.txt").read_text())
     assert flags["MaxHeapSize"] == "536870912"
     assert flags["UseG1GC"] == "true"
     assert flags["THPStackMitigation"] == "false"
@@ -80,7 +79,7 @@ def test_flags_of_a_running_jvm() -> None:
 
 def test_system_properties_are_unescaped() -> None:
     """A JVM escapes colons as a properties file does."""
-    found = system_properties((RECORDED / "zookeeper-system-properties.txt").read_text())
+    found = properties_told((RECORDED / "zookeeper-system-properties.txt").read_text())
     assert found["zookeeper.server.2"] == "127.0.0.22:2888:3888"
 
 
@@ -92,20 +91,20 @@ def plan(**overrides: dict[str, str]) -> Plan:
 def test_an_override_of_one_host_goes_before_that_of_its_kind() -> None:
     """ "broker" holds for all brokers, "broker/broker-1" for one."""
     asked = plan(broker={"a": "1", "b": "1"}, broker__broker_1={"a": "2"})
-    assert overrides_for(asked, "broker/broker-1") == {"a": "2", "b": "1"}
-    assert overrides_for(asked, "broker/broker-2") == {"a": "1", "b": "1"}
+    assert asked.overrides_for("broker/broker-1") == {"a": "2", "b": "1"}
+    assert asked.overrides_for("broker/broker-2") == {"a": "1", "b": "1"}
 
 
 def test_an_override_of_nothing_is_refused() -> None:
     """A component that the system doesn't have is named with the nearest that it has."""
     with pytest.raises(DeploymentError, match=r"unknown component 'brokr'. Did you mean 'broker'"):
-        check_overrides(plan(brokr={"a": "1"}), {"broker/broker-1", "topic"})
-    check_overrides(plan(broker={}, topic={}), {"broker/broker-1", "topic"})
+        plan(brokr={"a": "1"}).check_overrides({"broker/broker-1", "topic"})
+    plan(broker={}, topic={}).check_overrides({"broker/broker-1", "topic"})
 
 
 def test_every_system_has_a_client_to_set() -> None:
     """It is no process of the system, but the load generator's."""
-    check_overrides(plan(client={"io_threads": "4"}), {"broker/broker-1"})
+    plan(client={"io_threads": "4"}).check_overrides({"broker/broker-1"})
 
 
 def test_things_that_should_be_alike_show_their_difference() -> None:

@@ -16,6 +16,7 @@ import pytest
 from provisioning.hosts.host import Host, ScriptedHost
 from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
 from systems.deployment import Plan, Topic
+from systems.jvm.processes import argument_file
 from systems.jvm.rendering import properties, size_bytes
 from systems.own_values import departures, kind_of
 from systems.pulsar import layout as pulsar_layout
@@ -123,7 +124,7 @@ def test_pulsars_launcher_passes_nothing_that_is_missing_here(daemon: str) -> No
     """Its system properties: Netty's pools, the size of metadata nodes. What readiness needs of ZooKeeper is in its file."""
     everything = pulsar_layout.layout(hosts("10.0.0"))
     process = next(each for each in everything.processes if each.daemon == daemon)
-    ours = pulsar_layout.files(process, everything, plan("1"))[process.jvm_path].splitlines()
+    ours = pulsar_layout.files(process, everything, plan("1"))[argument_file(process)].splitlines()
     theirs = (VENDOR / "pulsar-4.2.4" / f"launcher-{daemon}.args").read_text().splitlines()
     missing = {line for line in theirs if line.startswith("-D")} - set(ours)
     assert missing <= {"-Dzookeeper.4lw.commands.whitelist=*"}

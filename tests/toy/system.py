@@ -8,17 +8,14 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from contract.durability import Durability
 from provisioning.cache import Notice, sha256_of
 from provisioning.errors import DeploymentError
 from provisioning.hosts import daemons
 from provisioning.hosts.daemons import Daemon, DaemonState, Probe
 from provisioning.hosts.host import Host
 from provisioning.software.software import entry_of
-from systems.deployment import Endpoints, Plan, SoftwareStore, require_hosts
-from systems.evidence import fetch_evidence
-from systems.overrides import check_overrides, overrides_for
-from systems.placement import place
+from systems.deployment import Endpoints, Plan, SoftwareStore, level_of
+from systems.processes import await_ready, collect_logs, hosts_for, on_each, place, states
 from systems.settings import Settings
 from systems.system import ProducerRate, System
 
@@ -56,10 +53,10 @@ class ToyDeployment:
     storing_daemon = "log"
 
     def __init__(self, hosts: Sequence[Host], store: SoftwareStore) -> None:
-        brokers = [host for host in hosts if host.record.role == "broker"]
-        if not brokers:
-            raise DeploymentError("the toy needs a host of role broker; the inventory has none.")
-        self._host = min(brokers, key=lambda host: host.name)
+        brokers, _ = hosts_for("toy", hosts)
+        self._processes = on_each("toy", "log", [min(brokers, key=lambda host: host.name)], "log.json")
+        [self._log] = self._processes
+        self._host = self._log.host
         self._store, self.version = store, store.version("toy")
         self._software = ""
         self._plan: Plan | None = None
@@ -68,18 +65,17 @@ class ToyDeployment:
         self._software = self._store.deploy("toy", [self._host])
 
     def intended_settings(self, plan: Plan) -> Settings:
-        require_hosts("toy", plan, 1)
-        asked = {"address": self._host.record.address, "port": str(PORT), "log": self._log} | self._durable(
-            plan.durability
-        )
-        intended = {"log": asked | overrides_for(plan, "log")}
-        check_overrides(plan, intended.keys())
+        plan.require_brokers("toy", 1)
+        sync = str(level_of("toy", LEVELS, plan.durability)).lower()
+        asked = {"address": self._log.address, "port": str(PORT), "log": self._folder, "sync": sync}
+        intended = {"log": asked | plan.overrides_for("log")}
+        plan.check_overrides(intended.keys())
         return intended
 
     def configure(self, plan: Plan) -> Settings:
         intended = self.intended_settings(plan)
         config = {**intended["log"], "port": PORT, "sync": intended["log"]["sync"] == "true"}
-        place(self._host, {self._config: json.dumps(config)}, emptied=[self._output])
+        place(self._processes, {self._host.name: {self._log.config_path: json.dumps(config)}})
         self._plan = plan
         return intended
 
@@ -90,11 +86,11 @@ class ToyDeployment:
         return None
 
     def start(self) -> None:
-        self._host.run(f"mkdir -p {shlex.quote(self._log)}")
+        self._host.run(f"mkdir -p {shlex.quote(self._folder)}")
         server = f"{self._host.record.root}/{self._software}/server.py"
-        daemons.start(self._host, [Daemon("log", ("python3", server, self._config), self._output)])
-        ready = {self._host.name: [Probe("the log to open", ("ready",), path=self._output)]}
-        daemons.await_ready("toy: starting", ready, {self._host.name: ["log"]}, [self._host], limit_s=60.0)
+        daemons.start(self._host, [Daemon("log", ("python3", server, self._log.config_path), self._log.log_path)])
+        ready = Probe("the log to open", ("ready",), path=self._log.log_path)
+        await_ready("toy: starting", self._processes, lambda _process: ready, limit_s=60.0)
 
     def create_topics(self) -> None:
         return None
@@ -106,7 +102,7 @@ class ToyDeployment:
         }
 
     def endpoints(self) -> Endpoints:
-        return Endpoints(f"{self._host.record.address}:{PORT}", {})
+        return Endpoints(f"{self._log.address}:{PORT}", {})
 
     def messages_stored(self) -> int:
         if self._plan is None:
@@ -120,31 +116,17 @@ class ToyDeployment:
         return ()
 
     def daemons(self) -> Sequence[DaemonState]:
-        return daemons.expected_states("toy: looking for its daemon", [(self._host, "log")])
-
-    def stop(self) -> None:
-        daemons.stop(self._host, ["log"])
+        return states(self._processes)
 
     def collect_logs(self, target: Path) -> None:
-        fetch_evidence(self._host, self.system, target / self._host.name)
+        collect_logs(self._processes, target)
 
     @property
-    def _config(self) -> str:
-        return f"{self._host.record.root}/etc/toy/log.json"
-
-    @property
-    def _output(self) -> str:
-        return f"{self._host.record.root}/log/toy-log.log"
-
-    @property
-    def _log(self) -> str:
+    def _folder(self) -> str:
         return f"{self._host.record.data_dirs[0].path}/toy"
 
-    def _durable(self, durability: Durability) -> dict[str, str]:
-        return {"sync": str(LEVELS[durability.name]).lower()}
-
     def _asked(self, what: str) -> str:
-        return self._host.run(f"{ASK} {self._host.record.address} {PORT} {shlex.quote(what)}").stdout
+        return self._host.run(f"{ASK} {self._log.address} {PORT} {shlex.quote(what)}").stdout
 
 
 TOY = System(

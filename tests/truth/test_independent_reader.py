@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +21,6 @@ from provisioning.hosts.host import Host
 from provisioning.hosts.ssh import SshHost
 from provisioning.software.store import Store
 from systems.deployment import Topic
-from systems.jvm.processes import java, shell
 from systems.registry import software
 from tests.three_nodes import ThreeNodes
 from tests.truth.comparison import HEADER_BYTES, Name, Stored, Told, differences, header, payloads, sample, stored_of
@@ -54,10 +54,8 @@ def read_brokers(system: str, libs: str, host: Host, service_url: str, fetched: 
     program, output = f"{root}/tmp/{source.name}", f"{root}/tmp/stored.tsv"
     host.push(source, program)
     # Java compiles a single source file in memory and runs it.
-    host.run(
-        shell(java(f"{root}/etc/{system}/tool.jvm", f"{root}/{libs}", program, service_url, TOPIC, output)),
-        timeout_s=READING_LIMIT_S,
-    )
+    argv = ["java", f"@{root}/etc/{system}/tool.jvm", "-cp", f"{root}/{libs}/*", program, service_url, TOPIC, output]
+    host.run(shlex.join(argv), timeout_s=READING_LIMIT_S)
     host.fetch(output, fetched)
     return [_stored(line) for line in fetched.read_text().splitlines()]
 
