@@ -50,28 +50,30 @@ def _pool_fits(pool: int | None, before: Mapping[str, Any]) -> None:
 
 def _keys_choose(keys: Keys, before: Mapping[str, Any]) -> None:
     if keys != "none" and before.get("partitioning") == "round-robin":
-        raise ValueError("a key chooses the partition; remove partitioning = 'round-robin'")
+        raise ValueError("keys choose the partition: remove keys or partitioning = 'round-robin'")
 
 
 def _expected_below(expected: int | None, before: Mapping[str, Any]) -> None:
     if expected is None:
         return
     if before.get("pacing") == "open-loop":
-        raise ValueError("an open loop offers rate_per_s; what to expect is for pacing = 'search' and 'closed-loop'")
+        raise ValueError(
+            "an open loop sends at rate_per_s; only pacing = 'search' and 'closed-loop' have an expected rate"
+        )
     if expected > before.get("rate_per_s", expected):
-        raise ValueError("more than rate_per_s, which is the bound")
+        raise ValueError("it exceeds rate_per_s, which is the upper bound")
 
 
 def _searches(steps: int | None, before: Mapping[str, Any]) -> None:
     if steps is not None and before.get("pacing", "search") != "search":
-        raise ValueError("only a search has steps: pacing = 'search'")
+        raise ValueError("only pacing = 'search' has steps")
 
 
 def _backlog_fits(backlog: Backlog | None, before: Mapping[str, Any]) -> None:
     if backlog is None:
         return
     if before.get("pacing") != "open-loop":
-        raise ValueError("a backlog is built at a known rate: it needs pacing = 'open-loop'")
+        raise ValueError("a backlog needs pacing = 'open-loop': it is built at a known rate")
     topics = before.get("topics")
     if topics is not None and backlog.consumers % (backlog.subscriptions * topics):
         raise ValueError(

@@ -128,7 +128,9 @@ def load_of(workload: Workload, endpoints: Endpoints, topic: str, *, consumer_ti
 def none_can(workload: Workload) -> str | None:
     """Why no native tool can make this load; None: some can."""
     if workload.pacing == "search":
-        return "a search is a series of loads, each at a rate that follows from the one before; a native tool makes one load"
+        return (
+            "a search is a series of loads, each at a rate that depends on the one before; a native tool runs one load"
+        )
     if workload.pacing == "closed-loop":
         return "native tools are run at a given rate, and a closed loop has none"
     if workload.backlog is not None:
@@ -136,5 +138,5 @@ def none_can(workload: Workload) -> str | None:
     if workload.arrivals != "constant":
         return f"native tools send at even intervals, not with {workload.arrivals} arrivals"
     if workload.topics > 1:
-        return f"native tools are given one topic, and this load has {workload.topics}"
+        return f"native tools take one topic, and this load has {workload.topics}"
     return None

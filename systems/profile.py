@@ -1,7 +1,7 @@
-"""Whose settings a system gets: the vendor's own, or those of a published campaign. Data, one file per system and profile.
+"""What settings and sizes a system gets, as data: its vendor's settings or a published campaign's, and sizes by the hosts' memory.
 
-What lies beside `settings` is what can't be had everywhere: published sizes, for hosts of the published size only, and
-settings that samebox doesn't make, each with the reason. Neither is dropped in silence.
+A profile also has what can't be applied everywhere: published sizes, for hosts of the published size only, and settings that samebox
+doesn't make, each with the reason. The report shows both.
 """
 
 from __future__ import annotations
@@ -15,17 +15,48 @@ from pydantic import Field
 
 from provisioning.document import parse_document
 from provisioning.errors import InvalidInput
-from systems.memory import Memory
 from systems.settings import Settings, merged
 
-SYSTEM_PROFILE_SCHEMA = 1
+MEMORY_SCHEMA = SYSTEM_PROFILE_SCHEMA = 1
 VENDOR_DEFAULT = "vendor-default"
 _GIBIBYTE = 2**30
+
+Memory = Mapping[str, Mapping[str, str]]  # process -> name of a size -> the size, in the system's own terms
+
+
+@dataclass(frozen=True)
+class MemoryClass:
+    """The sizes for broker hosts that each have at least `least_bytes`."""
+
+    least_bytes: int
+    memory: Memory
+
+
+@dataclass(frozen=True)
+class MemoryClasses:
+    """How large a system's processes are. The class with `least_bytes` 0 is for hosts with little memory or an unknown amount."""
+
+    schema: int
+    classes: tuple[MemoryClass, ...]
+
+    def for_hosts(self, broker_memory_bytes: int | None) -> Memory:
+        """The sizes of the largest class that the smallest broker host reaches; None = its memory isn't known."""
+        fitting = [each for each in self.classes if each.least_bytes <= (broker_memory_bytes or 0)]
+        return max(fitting, key=lambda each: each.least_bytes).memory
+
+
+# of a system whose processes take what they need
+ANY_MEMORY = MemoryClasses(MEMORY_SCHEMA, (MemoryClass(0, {}),))
+
+
+def memory_classes(file: Path) -> MemoryClasses:
+    """Reads a system's file. Raises InvalidInput."""
+    return parse_document(MemoryClasses, file, schema=MEMORY_SCHEMA)
 
 
 @dataclass(frozen=True)
 class LargeHosts:
-    """Sizes, and what only makes sense with them, for broker hosts that each have at least so much memory."""
+    """Sizes, and the settings that only make sense with them, for broker hosts that each have at least so much memory."""
 
     least_memory_bytes: Annotated[int, Field(ge=1)]
     memory: Memory = field(default_factory=dict)
@@ -46,18 +77,19 @@ class SystemProfile:
     not_set: Mapping[str, str] = field(default_factory=dict)
 
     def on_hosts(self, name: str, broker_memory_bytes: int | None) -> HostsProfile:
-        """What of it holds where the smallest broker host has so much memory (None = nobody knows: it counts as small)."""
+        """What of it applies where the smallest broker host has so much memory (None = unknown, which counts as small)."""
         large = self.large_hosts
         if large is None:
             return HostsProfile(name, self.source, self.settings, {}, self.not_set)
         if (broker_memory_bytes or 0) >= large.least_memory_bytes:
             return HostsProfile(name, self.source, merged(self.settings, large.settings), large.memory, self.not_set)
         reason = f"for broker hosts of {large.least_memory_bytes / _GIBIBYTE:.0f} GiB or more each; these have less"
-        sizes = {f"{process}.{size}": value for process, each in large.memory.items() for size, value in each.items()}
-        sizes |= {
-            f"{component}.{key}": value for component, each in large.settings.items() for key, value in each.items()
+        left_out = {
+            f"{component}.{key}={value}": reason
+            for part in (large.memory, large.settings)
+            for component, each in part.items()
+            for key, value in each.items()
         }
-        left_out = {f"{key}={value}": reason for key, value in sizes.items()}
         return HostsProfile(name, self.source, self.settings, {}, self.not_set, left_out)
 
 
@@ -78,7 +110,7 @@ class HostsProfile:
 
 
 def profile_names(folder: Path | None) -> tuple[str, ...]:
-    """The profiles that a system has a file for; its vendor's defaults it has in any case."""
+    """The profiles that a system has a file for, and its vendor's defaults."""
     files = folder.glob("*.toml") if folder is not None else ()
     return tuple(sorted({VENDOR_DEFAULT, *(file.stem for file in files)}))
 

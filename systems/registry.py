@@ -56,6 +56,8 @@ def software(archives: Mapping[str, Path] | None = None) -> list[Software]:
     readers = {name: system.archive for name, system in SYSTEMS.items() if system.archive is not None}
     for name, path in (archives or {}).items():
         if name not in readers:
-            raise InvalidInput(f"no software is called {name!r}. Valid names: {', '.join(sorted(readers)) or 'none'}.")
+            raise InvalidInput(
+                f"no archive can be given for {name!r}. Valid names: {', '.join(sorted(readers)) or 'none'}."
+            )
         found.append(readers[name](path))
     return found

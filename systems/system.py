@@ -15,8 +15,8 @@ from provisioning.software.software import Software
 from systems.client import ClientModule
 from systems.deployment import Deployment, Difference, SoftwareStore
 from systems.load_tool import NativeTool
-from systems.memory import ANY_MEMORY, MemoryClasses
 from systems.own_values import OwnValues
+from systems.profile import ANY_MEMORY, MemoryClasses
 from systems.settings import Settings
 
 BENCH_LOAD = (
@@ -76,7 +76,7 @@ class System:
 
     def why_not(self, durability: str) -> str:
         """Why it can't be run at a durability that it hasn't."""
-        return self.cannot.get(durability, "a variant of other systems, which this one hasn't")
+        return self.cannot.get(durability, "a variant of other systems that this one doesn't have")
 
     @property
     def client_folder(self) -> str:

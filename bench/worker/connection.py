@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.worker.job import Job
 from bench.worker.one_answer import probe
-from systems.client import Acknowledgements, ClientModule, ClientSpec, Consumer, Producer, connects_alike
+from systems.client import Acknowledgements, ClientModule, Consumer, Producer, connects_alike
 
 
 class Answers:
@@ -23,7 +23,7 @@ class Connection:
     """The client of the last job. Kept only where no answer is still to come: it would count as one to the next job's message."""
 
     def __init__(self) -> None:
-        self._asked: tuple[ClientSpec, str | None, str] | None = None
+        self._job: Job | None = None
         self._producer: tuple[Producer, Answers, float | None] | None = None
         self._consumer: Consumer | None = None
 
@@ -37,7 +37,7 @@ class Connection:
         probed_ms = probe(job, module) if job.probe_topic else None
         answers = Answers(log)
         client = module.connect_producer(job.client, answers)
-        self._asked, self._producer = _asked_by(job), (client, answers, probed_ms)
+        self._job, self._producer = job, (client, answers, probed_ms)
         return client, probed_ms
 
     def consumer(self, job: Job, module: ClientModule) -> Consumer:
@@ -45,23 +45,19 @@ class Connection:
         if self._fits(job) and self._consumer is not None and not job.held_back:
             return self._consumer
         self.close()
-        client = module.connect_consumer(job.client, job.subscription or "", job.worker)
-        self._asked, self._consumer = _asked_by(job), client
-        return client
+        self._consumer = module.connect_consumer(job.client, job.subscription or "", job.worker)
+        self._job = job
+        return self._consumer
 
     def close(self) -> None:
-        """Ends it. Idempotent, bounded in time, never raises."""
+        """Disconnects. Idempotent, bounded in time, never raises."""
         for client in (self._producer[0] if self._producer is not None else None, self._consumer):
             if client is not None:
                 client.close()
-        self._asked = self._producer = self._consumer = None
+        self._job = self._producer = self._consumer = None
 
     def _fits(self, job: Job) -> bool:
-        if self._asked is None:
+        last = self._job
+        if last is None or (last.subscription, last.worker) != (job.subscription, job.worker):
             return False
-        client, *place = self._asked
-        return connects_alike(client, job.client) and place == [job.subscription, job.worker]
-
-
-def _asked_by(job: Job) -> tuple[ClientSpec, str | None, str]:
-    return job.client, job.subscription, job.worker
+        return connects_alike(last.client, job.client)

@@ -81,7 +81,7 @@ class Inbox:
             try:
                 order = json.loads(line)
             except ValueError:
-                self._control.abort(f"not an order: {line[:200]!r}")
+                self._control.abort(f"not valid JSON: {line[:200]!r}")
                 self._jobs.put((line, self._control))
                 return
             if "worker" in order:

@@ -74,7 +74,7 @@ def job_of(line: str) -> Job:
             }
         )
     except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"not a job of this version: {error}") from None
+        raise ValueError(f"not a job for this version: {error}") from None
 
 
 def event(name: str, fields: Mapping[str, Any]) -> str:

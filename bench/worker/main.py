@@ -112,7 +112,7 @@ def _end_by_force(events: Events) -> None:
     def end() -> None:
         events.emit(
             "failed",
-            {"cause": "worker", "error": f"still busy {_END_BY_FORCE_AFTER_S:g} s after the end: ended by force"},
+            {"cause": "worker", "error": f"still busy {_END_BY_FORCE_AFTER_S:g} s after its end: killed"},
         )
         faulthandler.dump_traceback()
         _end(3)

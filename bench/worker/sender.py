@@ -44,7 +44,7 @@ def sender_job_of(line: str) -> SenderJob:
         fields: dict[str, Any] = json.loads(line)
         return SenderJob(**{**fields, "client": client_spec_of(fields["client"])})
     except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"not a job of this version: {error}") from None
+        raise ValueError(f"not a job for this version: {error}") from None
 
 
 def marker(run: str, sequence: int) -> str:
@@ -59,7 +59,7 @@ def marked_payload(run: str, sequence: int, message_bytes: int) -> bytes:
     """
     text = marker(run, sequence).encode()
     if sequence >= _MARKS or len(text) > message_bytes:
-        raise ValueError(f"no marker for sequence {sequence} fits into {message_bytes} bytes")
+        raise ValueError(f"the marker of sequence {sequence} doesn't fit into {message_bytes} bytes")
     return (text * (message_bytes // len(text) + 1))[:message_bytes]
 
 

@@ -53,7 +53,7 @@ def upload(s3: S3FileSystem, order: Order) -> Iterator[str]:
         copy_files(f"{order.directory}/{name}", target, source_filesystem=LocalFileSystem(), destination_filesystem=s3)
         size = s3.get_file_info(target).size
         if size != order.files[name]:
-            raise OSError(f"{target} has {size} bytes of {order.files[name]}")
+            raise OSError(f"{target} has {size} bytes instead of {order.files[name]}")
         return name
 
     with ThreadPoolExecutor(PARALLEL_TRANSFERS) as senders:

@@ -102,7 +102,7 @@ def have_listen(pid: int, socket_path: Path) -> None:
         os.kill(pid, signal.SIGQUIT)
         while not socket_path.exists():
             if time.monotonic() > deadline:
-                raise OSError(f"the JVM makes no {socket_path}")
+                raise OSError(f"the JVM didn't create {socket_path} within {ANSWER_TIMEOUT_S:g} s")
             time.sleep(POLL_S)
     finally:
         wish.unlink()

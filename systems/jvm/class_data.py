@@ -28,7 +28,9 @@ def flag(software: str, kind: str, *, record: bool = False) -> str:
 
 def prepare(hosts: Sequence[Host], software: str) -> None:
     """Makes the folder for recordings; `software` is relative to a host's root."""
-    on_all("making room for class data", hosts, lambda host: host.run(f"mkdir -p {quote(_folder(host, software))}"))
+    on_all(
+        "making the folder for class data", hosts, lambda host: host.run(f"mkdir -p {quote(_folder(host, software))}")
+    )
 
 
 def keep(hosts: Sequence[Host], software: str) -> None:

@@ -118,7 +118,7 @@ class KafkaDeployment:
             if time.monotonic() > deadline:
                 raise DeploymentError(
                     f"kafka: {', '.join(names)} not complete after {limit_s:g} s: {len(found)} of {expected} "
-                    f"partitions there, not in sync: {', '.join(f'{each.topic}-{each.number}' for each in behind) or 'none'}"
+                    f"partitions exist, not in sync: {', '.join(f'{each.topic}-{each.number}' for each in behind) or 'none'}"
                 )
 
     def effective_settings(self) -> Settings:
@@ -126,15 +126,10 @@ class KafkaDeployment:
         controllers = [node for node in self._nodes if node.daemon == "controller"]
         with ThreadPoolExecutor(max_workers=len(self._nodes) + 2) as pool:
             seen = pool.submit(on_all, "kafka: reading flags", self._hosts, lambda host: look(host, pids[host.name]))
-            brokers = pool.submit(self._broker_configs)
-            of_controllers = pool.map(self._controller_configs, controllers)
+            shown = list(pool.map(self._configs, [None, *controllers]))
+        of_nodes = {node_id: settings for each in shown for node_id, settings in each.items()}
         effective = {f"jvm/{node.component}": seen.result()[node.host.name].flags[node.daemon] for node in self._nodes}
-        effective |= {node.component: settings for node, settings in zip(controllers, of_controllers, strict=True)}
-        effective |= {
-            node.component: brokers.result().get(str(layout.node_id(node)), {})
-            for node in self._nodes
-            if node.daemon == "broker"
-        }
+        effective |= {node.component: of_nodes.get(str(layout.node_id(node)), {}) for node in self._nodes}
         names = [topic.name for topic in plan.topics]
         described = self._described or self._tool("TopicCommand", "--describe")
         settings, layouts = printed.topic_settings(described), printed.topic_layouts(described)
@@ -153,7 +148,9 @@ class KafkaDeployment:
         output = self._tool("GetOffsetShell", "--topic", pattern, "--time", "latest")
         offsets = printed.end_offsets(output)
         if len(offsets) != expected:
-            raise DeploymentError(f"kafka: end offsets of {len(offsets)} of {expected} partitions: {output[-400:]}")
+            raise DeploymentError(
+                f"kafka: got the end offsets of only {len(offsets)} of {expected} partitions: {output[-400:]}"
+            )
         return sum(offsets.values())
 
     def leaders(self) -> Mapping[str, int]:
@@ -173,7 +170,7 @@ class KafkaDeployment:
 
     def _planned(self) -> Plan:
         if self._plan is None or not self._software:
-            raise DeploymentError("kafka: install and configure come first.")
+            raise DeploymentError("kafka: call install and configure first.")
         return self._plan
 
     def _software_of(self, node: Process) -> str:
@@ -209,13 +206,11 @@ class KafkaDeployment:
         except HostError as error:
             raise DeploymentError(f"kafka: {tool} {' '.join(arguments)} failed: {error}") from error
 
-    def _broker_configs(self) -> dict[str, dict[str, str]]:
-        """Node id -> settings, of all brokers."""
-        return printed.configs(self._tool("ConfigCommand", "--describe", "--all", "--entity-type", "brokers"))
-
-    def _controller_configs(self, node: Process) -> dict[str, str]:
-        entity = ("--describe", "--all", "--entity-type", "brokers", "--entity-name", str(layout.node_id(node)))
-        return printed.configs(self._tool("ConfigCommand", *entity, controller=node)).get(str(layout.node_id(node)), {})
+    def _configs(self, controller: Process | None) -> dict[str, dict[str, str]]:
+        """Node id -> settings: of all brokers, or of one controller."""
+        one = () if controller is None else ("--entity-name", str(layout.node_id(controller)))
+        arguments = ("--describe", "--all", "--entity-type", "brokers", *one)
+        return printed.configs(self._tool("ConfigCommand", *arguments, controller=controller))
 
 
 def _joined(node: Process) -> Probe:

@@ -44,8 +44,8 @@ level_settings = partial(level_of, "kafka", LEVELS)
 
 # The durabilities that it can't give, each with the reason.
 CANNOT: dict[str, str] = {
-    "2-bypass": "Kafka has no journal beside its log that could be bypassed; its level 2 is the counterpart",
-    "4-bypass": "Kafka has no journal beside its log that could be bypassed; its level 4 is the counterpart",
+    "2-bypass": "Kafka has no journal beside its log to bypass; its level 2 is the counterpart",
+    "4-bypass": "Kafka has no journal beside its log to bypass; its level 4 is the counterpart",
 }
 
 DIFFERENCES: tuple[Difference, ...] = (
@@ -64,26 +64,26 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "what one flush covers",
         "flush.messages=1: one fsync of the partition's own log per append; nothing is shared between partitions",
-        "systems with one journal for all partitions, the more the more partitions there are",
+        "systems with one journal for all partitions, increasingly with more partitions",
         ("1", "3"),
     ),
     Difference(
         "where unflushed messages are",
         "in the page cache, until the kernel writes them back: they outlive the process, not the machine",
-        "its safety, over systems that keep them in their own memory",
+        "its safety, against systems that keep them in their own memory",
         ("2", "4"),
     ),
     Difference(
         "what the disks write",
         "each message once on each replica; partitions are spread over all data disks",
-        "its throughput, over systems that write a journal as well",
+        "its throughput, against systems that also write a journal",
         ("1", "2", "3", "4", "none"),
     ),
     Difference(
-        "what a producer has on its way",
+        "how many requests a producer has in flight",
         "at most five unanswered requests to each broker, and librdkafka puts one partition's batch into each, where the Java client "
         "puts those of all the broker's partitions: five batches for each broker at any time",
-        "systems without such a bound, the more the more partitions are written at once; with few it keeps batches full",
+        "systems without such a limit, increasingly with more partitions written at once; with few partitions it keeps batches full",
         tuple(LEVELS),
     ),
     Difference(
@@ -95,14 +95,14 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "when a message counts as received",
-        "when librdkafka hands it over; where many lie ready, up to 500 at once, with one time",
-        "itself a little where consumers lag behind: none of the 500 waits for those before it",
+        "when librdkafka hands it over; where many are ready, up to 500 at once get the same time",
+        "itself, slightly, where consumers lag: none of the 500 waits for those before it",
         tuple(LEVELS),
     ),
     Difference(
         "what no acknowledgement means",
-        "acks=0: the client says done when it has handed the message to its socket; no broker has answered",
-        "itself: such latencies are the client's own, and are to be compared with nothing",
+        "acks=0: the client reports success when it has written the message to its socket; no broker has answered",
+        "itself: such latencies are the client's own and compare with nothing",
         ("none",),
     ),
 )

@@ -32,14 +32,14 @@ class ProducerPerformance:
     measures: tuple[str, ...] = (
         "Latencies are in whole milliseconds, from just before its send call to the acknowledgement: time that the call itself "
         "takes when its buffer is full is in them, which our publish latency leaves to the send delay.",
-        "A message that its sending loop sends late isn't late by its reckoning: what waited behind a stall is left out (coordinated "
+        "It doesn't count a message that its sending loop sends late as late: what waited behind a stall is left out (coordinated "
         "omission), so compare with our publish latency, never with response latency.",
-        "Figures are of the steady state, which begins after as many messages as the warm-up has; its rate ends with the last "
+        "Figures are those of the steady state, which begins after as many messages as the warm-up has; its rate ends with the last "
         "acknowledgement. Of more than 500,000 messages only every n-th is in the percentiles.",
-        "The consumer's rate is over all the time that it ran, waiting for the first message included: read the count.",
+        "The consumer's rate covers all the time that it ran, including the wait for the first message: look at the count.",
     )
     cannot_set: tuple[str, ...] = (
-        "One producer in one process sends what the workload's producers send together; its window is theirs together, as bytes of "
+        "One producer in one process sends for all of the workload's producers; its window is the sum of theirs, as the bytes of "
         "a buffer.",
         "Each subscription is read by one consumer.",
         "Message bodies are random capital letters, whatever `compressible_share` and `payload_pool` are.",

@@ -11,7 +11,7 @@ from systems.kafka.durability import CANNOT, DIFFERENCES, durability_table
 from systems.kafka.layout import CLIENT_PORT, CONTROLLER_PORT
 from systems.kafka.load_tool import ProducerPerformance
 from systems.kafka.own_values import OWN_VALUES
-from systems.memory import memory_classes
+from systems.profile import memory_classes
 from systems.software.maven import MAVEN, maven_jars
 from systems.software.release_jars import read_tarball
 from systems.system import BENCH_LOAD, ProducerRate, System

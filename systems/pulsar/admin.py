@@ -81,19 +81,15 @@ class Admin:
         counted = json.loads(self._exchange("GET", path))["partitions"]
         if len(counted) != topic.partitions:
             raise DeploymentError(
-                f"pulsar: {len(counted)} of {topic.partitions} partitions of {topic.name} are counted"
+                f"pulsar: {len(counted)} of {topic.partitions} partitions of {topic.name} have a message count"
             )
         return sum(int(each["msgInCounter"]) for each in counted.values())
 
     def internal_stats(self, topic: Topic) -> list[str]:
         """Every partition's ledgers with their metadata. Raises DeploymentError if one has none."""
-        answers = self._ask_partitions([(topic.name, at) for at in range(topic.partitions)], _LEDGERS)
-        for at, answer in enumerate(answers):
-            if answer.status != 200:
-                raise DeploymentError(
-                    f"pulsar: partition {at} of {topic.name} answers {answer.status} to {_LEDGERS}: {answer.body[:300]}"
-                )
-        return [answer.body for answer in answers]
+        names = [(topic.name, at) for at in range(topic.partitions)]
+        asked = [f"{_LEDGERS} of partition {at} of {topic.name}" for at in range(topic.partitions)]
+        return bodies(asked, self._ask_partitions(names, _LEDGERS))
 
     def owners(self, topics: Sequence[Topic]) -> list[str]:
         """The address of the broker that serves each partition. Raises DeploymentError if one isn't told."""
@@ -101,10 +97,8 @@ class Admin:
         base = f"http://{first}:{WEB_PORT}/lookup/v2/topic/persistent/{NAMESPACE}"
         names = [f"{topic.name}-partition-{at}" for topic in topics for at in range(topic.partitions)]
         answers = http(self._host, [HttpRequest("GET", f"{base}/{name}") for name in names], parallel=PARALLEL)
-        for name, answer in zip(names, answers, strict=True):
-            if answer.status != 200:
-                raise DeploymentError(f"pulsar: looking up {name} answers {answer.status}: {answer.body[:300]}")
-        return [urlsplit(json.loads(answer.body)["brokerUrl"]).hostname or "" for answer in answers]
+        found = bodies([f"looking up {name}" for name in names], answers)
+        return [urlsplit(json.loads(body)["brokerUrl"]).hostname or "" for body in found]
 
     def writable_bookies(self) -> set[str]:
         """The bookies that take writes, as the first one that answers sees it. Raises DeploymentError if none does."""
@@ -112,7 +106,7 @@ class Admin:
         asked = [HttpRequest("GET", f"http://{bookie.address}{path}") for bookie in self._layout.bookies]
         answers = [answer for answer in http(self._host, asked, parallel=len(asked)) if answer.status == 200]
         if not answers:
-            raise DeploymentError("pulsar: no bookie answers which bookies take writes.")
+            raise DeploymentError("pulsar: no bookie answered the question which bookies are writable.")
         return set(json.loads(answers[0].body))
 
     def lacking_bookies(self) -> list[str]:
@@ -128,17 +122,23 @@ class Admin:
         return HttpRequest(method, f"http://{self._layout.brokers[0].address}:{WEB_PORT}/admin/v2{path}", body)
 
     def _exchange(self, method: str, path: str, body: str | None = None, *, accepted: Sequence[int] = (200,)) -> str:
-        [answer] = http(self._host, [self._request(method, path, body)])
-        if answer.status not in accepted:
-            raise DeploymentError(
-                f"pulsar: {method} {path} on {self._host.name} answers {answer.status}: {answer.body[:400]}"
-            )
-        return answer.body
+        [said] = bodies(
+            [f"{method} {path} on {self._host.name}"], http(self._host, [self._request(method, path, body)]), accepted
+        )
+        return said
 
     def _ask_partitions(self, partitions: Sequence[tuple[str, int]], what: str) -> list[HttpResponse]:
         """Of partitions by topic and number."""
         paths = [f"/persistent/{NAMESPACE}/{name}-partition-{at}/{what}" for name, at in partitions]
         return http(self._host, [self._request("GET", path) for path in paths], parallel=PARALLEL)
+
+
+def bodies(asked: Sequence[str], answers: Sequence[HttpResponse], accepted: Sequence[int] = (200,)) -> list[str]:
+    """What was answered to each of what was `asked`. Raises DeploymentError naming one whose status isn't accepted."""
+    for what, answer in zip(asked, answers, strict=True):
+        if answer.status not in accepted:
+            raise DeploymentError(f"pulsar: {what}: status {answer.status}, {answer.body[:400]}")
+    return [answer.body for answer in answers]
 
 
 def _is_open(answer: HttpResponse) -> bool:

@@ -138,7 +138,7 @@ class PulsarDeployment:
 
     def _planned(self) -> Plan:
         if self._plan is None or not self._software:
-            raise DeploymentError("pulsar: install and configure come first.")
+            raise DeploymentError("pulsar: call install and configure first.")
         return self._plan
 
     def _software_on(self, host: Host) -> str:

@@ -65,7 +65,7 @@ level_settings = partial(level_of, "pulsar", LEVELS)
 
 # The durabilities that it can't give, each with the reason.
 CANNOT: dict[str, str] = {
-    "none": "every message of a Pulsar producer is acknowledged: its protocol has nothing that corresponds to acks=0",
+    "none": "Pulsar acknowledges every message: its protocol has no counterpart of acks=0",
 }
 
 DIFFERENCES: tuple[Difference, ...] = (
@@ -84,25 +84,25 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "what one flush covers",
         "one fsync of the bookie's journal covers whatever all partitions sent within about 1 ms (journalMaxGroupWaitMSec)",
-        "itself with many partitions; the wait for company costs it up to 1 ms where there is none",
+        "itself with many partitions; waiting for more messages costs it up to 1 ms where none come",
         ("1", "3"),
     ),
     Difference(
         "where unflushed messages are",
         "in the journal's pages, synced every 1000 ms, and in the bookie's memory: they outlive the process, not the machine",
-        "systems that leave flushing to the kernel, which waits longer; at most a second of messages is unflushed here",
+        "systems that leave flushing to the kernel, which waits longer; here at most a second of messages is unflushed",
         ("2", "4"),
     ),
     Difference(
         "where unflushed messages are",
-        "in the bookie's own memory alone: a bookie that dies has lost what it acknowledged, also where the machine lives on",
-        "its latency and throughput, at a weaker promise than a page cache keeps",
+        "only in the bookie's own memory: a bookie that dies loses what it acknowledged even if the machine keeps running",
+        "its latency and throughput, for a weaker promise than the page cache keeps",
         ("2-bypass", "4-bypass"),
     ),
     Difference(
         "what the disks write",
         "each message twice on each replica: the journal on the first data disk, ledgers on the last",
-        "systems that write once; its own reads, which don't disturb the journal",
+        "systems that write once; and its own reads, which don't disturb the journal",
         ("1", "2", "3", "4"),
     ),
     Difference(
@@ -112,9 +112,9 @@ DIFFERENCES: tuple[Difference, ...] = (
         ("2-bypass", "4-bypass"),
     ),
     Difference(
-        "what a producer has on its way",
-        "as many requests as the window of messages allows; each is one partition's batch",
-        "itself with many partitions that are written at once; its brokers get more and smaller requests when they are late",
+        "how many requests a producer has in flight",
+        "as many requests as the window of messages allows, each with one partition's batch",
+        "itself with many partitions written at once; its brokers get more and smaller requests when they fall behind",
         tuple(LEVELS),
     ),
     Difference(
@@ -126,7 +126,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "when a message counts as received",
         "when its client library hands it over, one at a time; it is acknowledged after that",
-        "systems whose clients hand over several at once, where consumers lag behind",
+        "systems whose clients hand over several at once, where consumers lag",
         tuple(LEVELS),
     ),
 )

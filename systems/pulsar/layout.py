@@ -111,7 +111,7 @@ def _per_disk(plan: Plan) -> dict[str, str]:
     for key, value in asked.items():
         if key not in ("journal_per_disk", "ledger_per_disk") or not value.isdecimal() or not 1 <= int(value) <= 16:
             raise DeploymentError(
-                f"pulsar: {DIRECTORIES}.{key} = {value!r} isn't a number of directories.",
+                f"pulsar: {DIRECTORIES}.{key} = {value!r} isn't a valid number of directories.",
                 next_step="Valid keys: journal_per_disk, ledger_per_disk, each from 1 to 16.",
             )
     return asked

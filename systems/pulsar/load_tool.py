@@ -37,12 +37,12 @@ class PulsarPerf:
     requirements: tuple[Requirement, ...] = (JAVA_OF_LOAD_TOOL,)
     measures: tuple[str, ...] = (
         "Latencies are from its send call to the acknowledgement, after the warm-up, and printed with three decimals of a millisecond.",
-        "Its rate limiter waits while the window of unacknowledged messages is full, and what waited isn't late by its reckoning "
+        "Its rate limiter waits while the window of unacknowledged messages is full, and it doesn't count what waited as late "
         "(coordinated omission): compare with our publish latency, never with response latency.",
-        "The rate is what it sent over the seconds that it was to send for, warm-up included. What it prints itself divides by the "
-        "time to its end, with ten seconds of shutting down in it.",
-        "The consumer's rate is over all the time that it ran, waiting before and after included: read the count. Its latencies are "
-        "from publish time to receipt, in whole milliseconds of two hosts' clocks, warm-up included.",
+        "The rate is what it sent divided by the seconds it was told to send for, warm-up included. The rate that it prints divides by "
+        "the time to its end, which includes ten seconds of shutting down.",
+        "The consumer's rate covers all the time that it ran, including waits before and after: look at the count. Its latencies are "
+        "from publish time to receipt, in whole milliseconds by two hosts' clocks, warm-up included.",
     )
     cannot_set: tuple[str, ...] = (
         "One thread of one process drives all of the workload's producers.",
@@ -51,9 +51,9 @@ class PulsarPerf:
 
     def cannot(self, workload: Workload) -> str | None:
         if workload.keys != "none":
-            return f"{self.name} makes ever new keys; the workload's are of a pool"
+            return f"{self.name} makes new keys all the time; the workload's come from a pool"
         if workload.partitioning == "round-robin":
-            return f"{self.name} can't send each message to the next partition: it keeps to one for a batch"
+            return f"{self.name} can't send each message to the next partition: it stays with one partition for a batch"
         return None
 
     def producer_command(self, load: NativeLoad, host: Host, store: SoftwareStore) -> tuple[str, ...]:

@@ -11,11 +11,11 @@ import json
 import re
 from collections.abc import Mapping
 
-from provisioning.errors import DeploymentError
 from provisioning.hosts.host import Host, on_all
 from provisioning.hosts.remote_http import HttpRequest, http
 from systems.jvm.readback import look
 from systems.processes import hosts_of, running
+from systems.pulsar.admin import bodies
 from systems.pulsar.layout import BOOKIE_HTTP_PORT, WEB_PORT, ZOOKEEPER_PORT, Layout
 
 # Where the keys of a bookie's and of ZooKeeper's configuration are read, as jar names.
@@ -112,9 +112,7 @@ def _read_host(
             f"http://{broker.address}:{BOOKIE_HTTP_PORT}/api/v1/config/server_config",
         ]
         answers = http(host, [HttpRequest("GET", url) for url in urls], parallel=2)
-        for url, answer in zip(urls, answers, strict=True):
-            if answer.status != 200:
-                raise DeploymentError(f"{host.name}: {url} answers {answer.status}: {answer.body[:300]}")
-        effective[broker.component] = broker_settings(answers[0].body)
-        effective[processes["bookie"].component] = bookie_settings(answers[1].body, evidence.constants)
+        of_broker, of_bookie = bodies([f"{url} on {host.name}" for url in urls], answers)
+        effective[broker.component] = broker_settings(of_broker)
+        effective[processes["bookie"].component] = bookie_settings(of_bookie, evidence.constants)
     return effective

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from systems.jvm.processes import JAVA
-from systems.memory import memory_classes
+from systems.profile import memory_classes
 from systems.pulsar.deployment import PulsarDeployment
 from systems.pulsar.durability import BYPASS, CANNOT, DIFFERENCES, durability_table
 from systems.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, SERVICE_PORT, WEB_PORT, ZOOKEEPER_PORTS

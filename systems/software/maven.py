@@ -1,7 +1,7 @@
-"""Jars of pinned Maven coordinates, verified against recorded SHA-256 sums. It never installs anything on a host.
+"""Jars of pinned Maven coordinates, verified against recorded SHA-256 sums.
 
 A folder has a `pom.xml` (what is wanted) and an `artifacts.sha256` (what that was when it was recorded). Maven runs only for jars
-that aren't in the cache yet. After changing a pom, record its jars anew:
+that aren't in the cache yet. After a change of the pom, record its jars again:
 
     python -m systems.software.maven --record FOLDER
 """
@@ -19,14 +19,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from provisioning.cache import Notice, locked, sha256_of, user_cache
+from provisioning.cache import Notice, sha256_of, user_cache
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
 from provisioning.hosts.requirement import Requirement
-from provisioning.software.software import entry_of, key_of
+from systems.software.cached import cached
 
 MAVEN_TIMEOUT_S = 1800.0
 PROGRESS_EVERY_S = 10.0
@@ -63,8 +64,20 @@ class MavenJars:
         return hashlib.sha256(self.artifacts.read_bytes()).hexdigest()
 
     def fetch(self, cache_dir: Path, *, notice: Notice) -> Path:
-        """See Software. Maven runs only when they aren't in the cache yet."""
-        return resolve(self, cache_dir, notice=notice).parent
+        """See Software. Raises ArtifactsDiffer."""
+        expected = recorded_sums(self.artifacts)
+
+        def is_whole(entry: Path) -> bool:
+            libs = entry / "libs"
+            if libs.is_dir():
+                verify(libs, expected, where=str(libs))
+            return libs.is_dir()
+
+        def make(entry: Path) -> None:
+            copy_dependencies(self, entry / "libs", cache_dir, notice=notice)
+            verify(entry / "libs", expected, where=f"{self.name} {self.version} as Maven resolved it")
+
+        return cached(self, cache_dir, is_whole, make)
 
 
 def maven_jars(name: str, folder: Path) -> MavenJars:
@@ -80,14 +93,14 @@ def recorded_sums(artifacts: Path) -> dict[str, str]:
     """Jar name -> SHA-256, as recorded."""
     if not artifacts.is_file():
         raise InvalidInput(
-            f"{artifacts}: there is no such file, so the jars can't be verified.",
+            f"{artifacts} doesn't exist, so the jars can't be verified.",
             next_step=f"python -m systems.software.maven --record {artifacts.parent}",
         )
     sums = {}
     for number, line in enumerate(artifacts.read_text().splitlines(), start=1):
         match = _ARTIFACT_LINE.fullmatch(line)
         if match is None:
-            raise InvalidInput(f"{artifacts}, line {number}: not a line of sha256sum for a jar: {line[:100]!r}.")
+            raise InvalidInput(f"{artifacts}, line {number}: not a sha256sum line for a jar: {line[:100]!r}.")
         sums[match[2]] = match[1]
     return sums
 
@@ -98,7 +111,7 @@ def sums_of(libs: Path) -> dict[str, str]:
 
 
 def verify(libs: Path, expected: Mapping[str, str], *, where: str) -> None:
-    """Raises ArtifactsDiffer naming every jar that is missing, extra or different."""
+    """Raises ArtifactsDiffer naming every jar that is missing, not recorded or different."""
     actual = sums_of(libs)
     problems = [f"missing: {name}" for name in sorted(expected.keys() - actual.keys())]
     problems += [f"not recorded: {name}" for name in sorted(actual.keys() - expected.keys())]
@@ -110,25 +123,9 @@ def verify(libs: Path, expected: Mapping[str, str], *, where: str) -> None:
     if problems:
         raise ArtifactsDiffer(
             f"{where}: {len(problems)} of the jars aren't the recorded ones:\n  " + "\n  ".join(problems),
-            next_step=f"Nothing was installed. If damaged, remove {libs} and repeat; if the pom was changed on purpose, "
+            next_step=f"Nothing was installed. If they are damaged, remove {libs} and repeat; if the pom was changed on purpose, "
             "record its jars: python -m systems.software.maven --record FOLDER",
         )
-
-
-def resolve(jars: MavenJars, cache_dir: Path, *, notice: Notice) -> Path:
-    """The directory of the verified jars in the cache; Maven runs only when it isn't there yet."""
-    expected = recorded_sums(jars.artifacts)
-    libs = entry_of(jars, cache_dir) / "libs"
-    with locked(cache_dir / "software" / f".{key_of(jars)}.lock"):
-        if libs.is_dir():
-            verify(libs, expected, where=str(libs))
-            return libs
-        with tempfile.TemporaryDirectory(prefix=".resolving-", dir=libs.parent.parent) as scratch:
-            aside = Path(scratch) / "entry"
-            copy_dependencies(jars, aside / "libs", cache_dir, notice=notice)
-            verify(aside / "libs", expected, where=f"{jars.name} {jars.version} as Maven resolved it")
-            aside.rename(libs.parent)
-    return libs
 
 
 def copy_dependencies(jars: MavenJars, libs: Path, cache_dir: Path, *, notice: Notice) -> None:
@@ -137,8 +134,8 @@ def copy_dependencies(jars: MavenJars, libs: Path, cache_dir: Path, *, notice: N
     maven = shutil.which("mvn")
     if maven is None:
         raise MissingRequirement(
-            f"{jars.name} {jars.version} must be resolved by Maven, but there is no `mvn` on the PATH.",
-            next_step="Install Maven 3.8 or newer and a JDK, or give the official tarball.",
+            f"{jars.name} {jars.version} must be resolved by Maven, but `mvn` is not on the PATH.",
+            next_step="Install Maven 3.8 or newer and a JDK, or pass the official tarball.",
         )
     repository = cache_dir / "m2"
     command = [maven, "-B", "-q", "-f", str(jars.pom), f"-Dmaven.repo.local={repository}"]
@@ -148,8 +145,8 @@ def copy_dependencies(jars: MavenJars, libs: Path, cache_dir: Path, *, notice: N
     if exit_status != 0:
         raise MissingRequirement(
             f"{jars.name} {jars.version}: Maven exited {exit_status} from:\n{shlex.join(command)}\n{output}",
-            next_step="The first resolve needs a Maven repository within reach; later ones are served from the cache. "
-            "Or give the official tarball.",
+            next_step="The first run needs a Maven repository within reach; later ones use the cache. "
+            "Or pass the official tarball.",
         )
 
 
@@ -162,24 +159,20 @@ def _run_with_progress(command: list[str], libs: Path, jars: MavenJars, notice: 
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
         ) as process:
             try:
-                while (exit_status := _wait(process, PROGRESS_EVERY_S)) is None:
+                while True:
+                    with suppress(subprocess.TimeoutExpired):
+                        exit_status = process.wait(PROGRESS_EVERY_S)
+                        break
                     elapsed_s = time.monotonic() - started_s
                     if elapsed_s > MAVEN_TIMEOUT_S:
                         process.kill()
-                    notice(f"{jars.name}: Maven at work for {elapsed_s:.0f} s, {len(list(libs.iterdir()))} jars")
+                    notice(f"{jars.name}: Maven has run for {elapsed_s:.0f} s, {len(list(libs.iterdir()))} jars so far")
             except BaseException:
                 process.kill()
                 raise
         output.seek(0)
         text = re.sub(r"\x1b\[[0-9;]*m", "", output.read().decode(errors="replace")).strip()
     return exit_status, text[-_TAIL_CHARS:]
-
-
-def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
-    try:
-        return process.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        return None
 
 
 def record(jars: MavenJars, cache_dir: Path, *, notice: Notice) -> int:

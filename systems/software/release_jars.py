@@ -1,18 +1,16 @@
-"""The jars of an official release tarball, in place of what is pinned. It runs nothing from it and keeps nothing else of it."""
+"""The jars of an official release tarball, in place of the pinned ones. Nothing else of it is kept, and nothing of it runs."""
 
 from __future__ import annotations
 
 import re
-import shutil
 import tarfile
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from provisioning.cache import Notice, locked, sha256_of
+from provisioning.cache import Notice, sha256_of
 from provisioning.errors import InvalidInput
-from provisioning.software.software import entry_of, key_of
+from systems.software.cached import cached
 
 _VERSION = re.compile(r"-(\d+(?:\.\d+)+(?:[-.][A-Za-z0-9]+)*)$")
 
@@ -28,9 +26,17 @@ class ReleaseJars:
     sizes: Mapping[str, int]
 
     def fetch(self, cache_dir: Path, *, notice: Notice) -> Path:
-        """See Software. Unpacked where it isn't there yet or isn't whole."""
+        """See Software."""
         del notice
-        return unpack(self, cache_dir)
+
+        def is_whole(entry: Path) -> bool:
+            libs = entry / "libs"
+            return libs.is_dir() and {jar.name: jar.stat().st_size for jar in libs.iterdir()} == self.sizes
+
+        def make(entry: Path) -> None:
+            _extract_jars(self, entry / "libs", entry.with_name("tree"))
+
+        return cached(self, cache_dir, is_whole, make)
 
 
 def read_tarball(name: str, path: Path) -> ReleaseJars:
@@ -56,21 +62,6 @@ def read_tarball(name: str, path: Path) -> ReleaseJars:
 def _is_jar_of_release(member: str) -> bool:
     parts = PurePosixPath(member).parts
     return len(parts) == 3 and parts[1] in ("lib", "libs") and parts[2].endswith(".jar")
-
-
-def unpack(tarball: ReleaseJars, cache_dir: Path) -> Path:
-    """The folder of the tarball's jars in the cache, unpacked where it isn't there yet or isn't whole."""
-    entry = entry_of(tarball, cache_dir)
-    libs = entry / "libs"
-    with locked(cache_dir / "software" / f".{key_of(tarball)}.lock"):
-        if libs.is_dir() and {jar.name: jar.stat().st_size for jar in libs.iterdir()} == tarball.sizes:
-            return entry
-        with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=entry.parent) as scratch:
-            aside = Path(scratch) / "entry"
-            _extract_jars(tarball, aside / "libs", Path(scratch) / "tree")
-            shutil.rmtree(entry, ignore_errors=True)
-            aside.rename(entry)
-    return entry
 
 
 def _extract_jars(tarball: ReleaseJars, libs: Path, tree: Path) -> None:

@@ -138,4 +138,4 @@ def test_the_plan_tells_native_trials_and_what_is_not_checked(
     printed = capsys.readouterr().out
     assert printed.count("(native tools)") == 2
     assert "6 trials" in printed
-    assert "Not cross-checked:\n  keyed: pulsar: pulsar-perf produce makes ever new keys" in printed
+    assert "Not cross-checked:\n  keyed: pulsar: pulsar-perf produce makes new keys all the time" in printed

@@ -71,7 +71,7 @@ def test_a_job_survives_its_line() -> None:
     """Round trip; what isn't a job of this version is refused."""
     job = SenderJob(SPEC, 7, RUN)
     assert sender_job_of(job.to_line()) == job
-    with pytest.raises(ValueError, match="not a job of this version"):
+    with pytest.raises(ValueError, match="not a job for this version"):
         sender_job_of('{"messages": 1}')
     assert marked_payload(RUN, 3, WORKLOAD.message_bytes).startswith(f"samebox-proof-{RUN}-000003;".encode())
 

@@ -101,7 +101,7 @@ def test_a_job_survives_its_line(tmp_path: Path) -> None:
     """What the driver wrote is what the worker reads."""
     job = job_at("127.0.0.1:1", tmp_path, subscription="s")
     assert job_of(job.to_line()) == job
-    with pytest.raises(ValueError, match="not a job of this version"):
+    with pytest.raises(ValueError, match="not a job for this version"):
         job_of('{"worker": "producer-0"}')
 
 

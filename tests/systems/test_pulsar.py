@@ -270,7 +270,7 @@ def test_messages_of_every_partition_are_counted(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("systems.pulsar.admin.http", lambda _host, _requests: [HttpResponse(200, body)])
     admin = Admin(places.layout(BROKERS))
     assert admin.messages_in(Topic("t", 3)) == 6
-    with pytest.raises(DeploymentError, match="3 of 4 partitions of t are counted"):
+    with pytest.raises(DeploymentError, match="3 of 4 partitions of t have a message count"):
         admin.messages_in(Topic("t", 4))
 
 

@@ -15,7 +15,7 @@ from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.software.store import Store
 from systems.registry import software
 from systems.software import maven
-from systems.software.maven import ArtifactsDiffer, MavenJars, maven_jars, record, recorded_sums, resolve
+from systems.software.maven import ArtifactsDiffer, MavenJars, maven_jars, record, recorded_sums
 
 REPOSITORY = Path(__file__).parents[2]
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
@@ -61,10 +61,10 @@ def maven_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_resolves_once_and_then_serves_from_the_cache(toy: MavenJars, maven_runs: Path, tmp_path: Path) -> None:
     """Maven runs for the first resolve only; the entry is addressed by name, version and recorded sums."""
-    first = resolve(toy, tmp_path / "cache", notice=silent)
-    second = resolve(toy, tmp_path / "cache", notice=silent)
-    assert first == second == tmp_path / "cache" / "software" / f"toy-1.2-{toy.digest[:16]}" / "libs"
-    assert sorted(jar.name for jar in first.iterdir()) == ["a-1.jar", "b-2.jar"]
+    first = toy.fetch(tmp_path / "cache", notice=silent)
+    second = toy.fetch(tmp_path / "cache", notice=silent)
+    assert first == second == tmp_path / "cache" / "software" / f"toy-1.2-{toy.digest[:16]}"
+    assert sorted(jar.name for jar in (first / "libs").iterdir()) == ["a-1.jar", "b-2.jar"]
     assert maven_runs.read_text().splitlines() == ["run"]
 
 
@@ -74,7 +74,7 @@ def test_names_every_jar_that_differs_is_missing_or_extra(toy: MavenJars, maven_
     digest = hashlib.sha256(b"other").hexdigest()
     toy.artifacts.write_text(f"{digest}  a-1.jar\n{digest}  c-3.jar\n")
     with pytest.raises(ArtifactsDiffer) as caught:
-        resolve(toy, tmp_path / "cache", notice=silent)
+        toy.fetch(tmp_path / "cache", notice=silent)
     for part in (
         "missing: c-3.jar",
         "not recorded: b-2.jar",
@@ -82,23 +82,23 @@ def test_names_every_jar_that_differs_is_missing_or_extra(toy: MavenJars, maven_
     ):
         assert part in str(caught.value)
     assert not list((tmp_path / "cache" / "software").glob("toy-*"))
-    assert not list((tmp_path / "cache" / "software").glob(".resolving-*"))
+    assert not list((tmp_path / "cache" / "software").glob(".fetching-*"))
 
 
 def test_a_damaged_cache_entry_is_an_error(toy: MavenJars, maven_runs: Path, tmp_path: Path) -> None:
     """A jar changed in the cache, at the same size, is found by its hash."""
-    libs = resolve(toy, tmp_path / "cache", notice=silent)
+    libs = toy.fetch(tmp_path / "cache", notice=silent) / "libs"
     (libs / "a-1.jar").write_bytes(b"One")
     with pytest.raises(ArtifactsDiffer, match=r"differs: a-1\.jar"):
-        resolve(toy, tmp_path / "cache", notice=silent)
+        toy.fetch(tmp_path / "cache", notice=silent)
     assert maven_runs.read_text().count("run") == 1
 
 
 def test_concurrent_resolves_run_maven_once(toy: MavenJars, maven_runs: Path, tmp_path: Path) -> None:
     """Processes that resolve the same bundle wait for one another."""
     script = (
-        "import sys; from pathlib import Path; from systems.software.maven import maven_jars, resolve; "
-        "resolve(maven_jars('toy', Path(sys.argv[1])), Path(sys.argv[2]), notice=print)"
+        "import sys; from pathlib import Path; from systems.software.maven import maven_jars; "
+        "maven_jars('toy', Path(sys.argv[1])).fetch(Path(sys.argv[2]), notice=print)"
     )
     command = [sys.executable, "-c", script, str(toy.pom.parent), str(tmp_path / "cache")]
     workers = [subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL) for _ in range(3)]
@@ -114,7 +114,7 @@ def test_a_failing_maven_is_one_message_with_command_and_tail(
     (tmp_path / "bin" / "mvn").write_text("#!/bin/sh\necho '[ERROR] Could not resolve toy:jar:1.2'\nexit 1\n")
     monkeypatch.setattr(maven, "PROGRESS_EVERY_S", 0.05)
     with pytest.raises(MissingRequirement) as caught:
-        resolve(toy, tmp_path / "cache", notice=silent)
+        toy.fetch(tmp_path / "cache", notice=silent)
     assert "Maven exited 1" in str(caught.value)
     assert "Could not resolve toy:jar:1.2" in str(caught.value)
     assert f"mvn -B -q -f {toy.pom}" in str(caught.value)
@@ -124,8 +124,8 @@ def test_a_failing_maven_is_one_message_with_command_and_tail(
 def test_no_maven_says_what_to_install(toy: MavenJars, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without `mvn` on the PATH the message says so."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingRequirement, match="no `mvn` on the PATH"):
-        resolve(toy, tmp_path / "cache", notice=silent)
+    with pytest.raises(MissingRequirement, match="`mvn` is not on the PATH"):
+        toy.fetch(tmp_path / "cache", notice=silent)
 
 
 def test_progress_is_told_while_maven_works(
@@ -135,9 +135,9 @@ def test_progress_is_told_while_maven_works(
     del maven_runs
     monkeypatch.setattr(maven, "PROGRESS_EVERY_S", 0.05)
     said: list[str] = []
-    resolve(toy, tmp_path / "cache", notice=said.append)
+    toy.fetch(tmp_path / "cache", notice=said.append)
     assert said[0].startswith("toy 1.2: resolving with Maven")
-    assert any("Maven at work for" in line for line in said[1:])
+    assert any("Maven has run for" in line for line in said[1:])
 
 
 def test_recording_writes_what_came(toy: MavenJars, maven_runs: Path, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_recording_writes_what_came(toy: MavenJars, maven_runs: Path, tmp_path: 
 def test_a_line_that_is_no_sum_is_refused(toy: MavenJars) -> None:
     """A file of sums that was edited by hand is refused with the line's number; a path can't hide in a name."""
     toy.artifacts.write_text(f"{'0' * 64}  ../../a.jar\n")
-    with pytest.raises(InvalidInput, match="line 1: not a line of sha256sum"):
+    with pytest.raises(InvalidInput, match="line 1: not a sha256sum line"):
         recorded_sums(toy.artifacts)
 
 
