@@ -1,1 +1,1 @@
-"""What several rooms have to agree on, described once. Standard library only: workers on client hosts have nothing else."""
+"""What several rooms have to agree on. Standard library only: workers on client hosts have nothing else."""

@@ -1,4 +1,4 @@
-"""What a key of an operator's file may be, said beside its field. Pydantic reads it where there is one; workers never do."""
+"""What a key of an operator's file may be, written beside its field. Pydantic reads it on the operator's machine; workers don't."""
 
 from __future__ import annotations
 

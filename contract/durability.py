@@ -1,4 +1,4 @@
-"""What an acknowledgement promises, by level. Which levels a system can give, and in which variants, is the system's to say."""
+"""What an acknowledgement promises, by level. Each system declares the levels that it can give, and its variants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Local = Literal["sync", "async"]
 
 @dataclass(frozen=True)
 class Variant:
-    """Another way in which one system keeps a level's promise. `words`: what it is, for people, as the end of a sentence.
+    """Another way in which one system keeps a level's promise. `words` describes it, as the end of a sentence.
 
     `in_memory`: what is acknowledged may be in the memory of the system's own processes alone. `write_amplification`: how often a
     host then writes each stored byte.

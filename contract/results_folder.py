@@ -21,10 +21,10 @@ WHOLE_TRIALS = f"{TRIALS}/[!.]*/{TRIAL}"
 
 
 def trial_folder(trial: str) -> str:
-    """Of a trial that is whole."""
+    """The folder of a trial that is whole."""
     return f"{TRIALS}/{trial}"
 
 
 def attempts_file(trial: str) -> str:
-    """What is noted of the attempts at a trial until it is whole."""
+    """Notes on the attempts at a trial, until it is whole."""
     return f"{TRIALS}/.attempts-{trial}.json"

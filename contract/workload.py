@@ -150,7 +150,7 @@ class Workload:
 
     @property
     def planned_rate_per_s(self) -> int:
-        """What is likely to be sent in a second: offered, or expected where the rate is only a bound."""
+        """Messages likely to be sent in a second: the offered rate, or the expected one where the rate is only an upper bound."""
         if self.pacing == "open-loop":
             return self.rate_per_s
         return self.expected_rate_per_s or max(self.producers, round(self.rate_per_s * _SEARCH_BEGINS_AT))
@@ -167,6 +167,6 @@ class Workload:
 
 
 def workload_of(document: Mapping[str, Any]) -> Workload:
-    """Reads what `dataclasses.asdict` made of one, unchecked. Raises TypeError when it is not one of this version."""
+    """Reads what `dataclasses.asdict` made of one, unchecked. Raises TypeError for keys of another version."""
     backlog = document.get("backlog")
     return Workload(**{**document, "backlog": Backlog(**backlog) if backlog else None})

@@ -1,8 +1,7 @@
-"""What the load generator asks of a client, in words that no system owns. One module per system implements it.
+"""What the load generator asks of a client. One module per system implements it.
 
-A worker is told the dotted module of its client; the module offers `connect_producer` and `connect_consumer`. This file
-connects to nothing. Times are taken by the load generator, at the same places for every system: `sent` when `send` has
-returned, `acked` when the client calls back, `received` when `receive` has returned.
+A worker is given the dotted name of its client's module. The load generator takes all times, at the same places for every system:
+`sent` when `send` has returned, `acked` when the client calls back, `received` when `receive` has returned.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ class ClientError(Exception):
 
 
 class Backpressure(ClientError):
-    """The client's own buffer is full: the same message is to be handed over again a little later."""
+    """The client's own buffer is full: hand over the same message again a little later."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,11 @@ class ClientSpec:
 
 
 def client_spec_of(document: Mapping[str, Any]) -> ClientSpec:
-    """Reads what `dataclasses.asdict` made of one. Raises TypeError or KeyError when it is not one of this version."""
+    """Reads what `dataclasses.asdict` made of one. Raises TypeError or KeyError for keys of another version."""
     return ClientSpec(**{**document, "workload": workload_of(document["workload"])})
 
 
-# of a workload, what a client library is told: where nothing else differs, a connection serves another load as well
+# the keys of a workload that a client library is configured with: a connection serves other loads if these are the same
 TOLD = (
     *("message_bytes", "partitions", "partitioning", "keys"),
     *("batching", "batch_delay_ms", "batch_bytes", "in_flight", "compression"),
@@ -64,42 +63,42 @@ def connects_alike(one: ClientSpec, other: ClientSpec) -> bool:
 
 
 class Acknowledgements(Protocol):
-    """Whom a producer tells what became of each message, exactly once, from any thread. Never raises, never blocks."""
+    """Where a producer reports what became of each message, exactly once, from any thread. Never raises, never blocks."""
 
     def acknowledged(self, sequence: int, partition: int) -> None:
         """The broker has acknowledged the message."""
 
     def failed(self, sequence: int, error: str) -> None:
-        """The message was given up; `error` is the client's name for the reason."""
+        """The client gave up on the message; `error` is its name for the reason."""
 
 
 class Producer(Protocol):
-    """A connected producer. Acknowledgements arrive by themselves, as soon as the client has them: nobody has to poll."""
+    """A connected producer. It reports acknowledgements as soon as the client has them, without being polled."""
 
     def configuration(self) -> Mapping[str, str]:
-        """What the library runs with, as it says itself; where it can't say, what it was given."""
+        """The library's effective configuration; where it can't be read back, what the library was given."""
 
     def send(self, sequence: int, payload: bytes) -> None:
-        """Hands a message over without waiting for anything. Raises Backpressure, or ClientError when it was refused."""
+        """Hands a message over without waiting. Raises Backpressure, or ClientError if it is refused."""
 
     def close(self) -> None:
-        """Gives up what is not acknowledged and disconnects. Idempotent, bounded in time, never raises."""
+        """Gives up on what isn't acknowledged and disconnects. Idempotent, bounded in time, never raises."""
 
 
 class Consumer(Protocol):
-    """A consumer that has been given its partitions (or its place in the subscription) already."""
+    """A consumer that already has its partitions (or its place in the subscription)."""
 
     def configuration(self) -> Mapping[str, str]:
         """As a producer's."""
 
     def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes]]:
-        """(partition, payload) of what there is, as soon as there is something; empty after `timeout_s` without."""
+        """(partition, payload) of the messages that are there, as soon as there are any; empty after `timeout_s`."""
 
     def hold(self) -> None:
-        """Until `release`, `receive` returns nothing, and the consumer keeps its place. Called before the first message."""
+        """Until `release`, `receive` returns nothing and the consumer keeps its place. Called before the first message."""
 
     def release(self) -> None:
-        """Ends `hold`; what has gathered meanwhile comes."""
+        """Ends `hold`; the messages that have accumulated follow."""
 
     def errors(self) -> Mapping[str, int]:
         """The client's errors so far, by name."""
@@ -109,10 +108,10 @@ class Consumer(Protocol):
 
 
 class ClientModule(Protocol):
-    """What a client's module offers. Both raise ClientError when no connection comes about in `connect_timeout_s`.
+    """What a client's module offers. The connecting functions raise ClientError if they don't succeed within `connect_timeout_s`.
 
-    `SETTINGS`: what a system profile or a campaign may set of the client, with its defaults. A value is of its default's kind:
-    a number, or true and false.
+    `SETTINGS`: the settings of the client that a system profile or a campaign may change, with their defaults. A value has its
+    default's type: a number, or true and false.
     """
 
     SETTINGS: Mapping[str, str]
@@ -124,19 +123,19 @@ class ClientModule(Protocol):
         """A consumer of the whole topic from its beginning, sharing it by partition with others of its subscription."""
 
     def configuration(self, spec: ClientSpec) -> Mapping[str, Mapping[str, str]]:
-        """All that the two above give the client library, for the record: "producer" | "consumer" -> the library's key -> value.
+        """All that the client library is configured with, for the record: "producer" | "consumer" -> the library's key -> value.
 
-        Connects to nothing; what is a connection's own (its name, its subscription) is left out. Raises ClientError.
+        Without connecting. A connection's own values (its name, its subscription) are left out. Raises ClientError.
         """
 
 
 def printable(options: Mapping[str, object]) -> dict[str, str]:
-    """A library's options as they are recorded: by name, true and false in small letters."""
+    """A library's options as they are recorded: by name, true and false in lower case."""
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
 
 
 def take_settings(spec: ClientSpec, known: Mapping[str, str]) -> dict[str, str]:
-    """The deployment's client settings over their defaults. Raises ClientError naming a setting that the client has not."""
+    """The deployment's client settings over their defaults. Raises ClientError naming a setting that the client doesn't have."""
     unknown = sorted(set(spec.settings) - set(known))
     if unknown:
         raise ClientError(

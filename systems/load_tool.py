@@ -1,6 +1,6 @@
 """What a system's own load tool is asked to do and what it says afterwards. It keeps no record of any message.
 
-A tool module of a system says how its command lines read and how its output is to be understood; it starts nothing.
+A system's `load_tool.py` makes the command lines and reads the output; `bench.load.native` runs them.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class NativeTool(Protocol):
     cannot_set: tuple[str, ...]
 
     def cannot(self, workload: Workload) -> str | None:
-        """Why the tools can't make this load, beyond what none of them can; None: they can."""
+        """Why the tools can't make this load, beyond what no tool can; None = they can."""
 
     def producer_command(self, load: NativeLoad, host: Host, store: SoftwareStore) -> tuple[str, ...]:
         """The words that run the producer on `host`, after putting there what it needs."""
@@ -106,12 +106,12 @@ def folder_of(host: Host) -> str:
 
 
 def end_of(printed: str) -> str:
-    """A tool's last words, for a message."""
+    """The end of a tool's output, for a message."""
     return printed.strip()[-_SHOWN_CHARACTERS:]
 
 
 def load_of(workload: Workload, endpoints: Endpoints, topic: str, *, consumer_timeout_s: float) -> NativeLoad:
-    """The same load that our workers would be given."""
+    """The load that our own workers would be given, for a tool."""
     duration_s = workload.warmup_s + workload.measure_s
     return NativeLoad(
         service_url=endpoints.service_url,
@@ -126,7 +126,7 @@ def load_of(workload: Workload, endpoints: Endpoints, topic: str, *, consumer_ti
 
 
 def none_can(workload: Workload) -> str | None:
-    """Why no native tool can make this load; None: some can."""
+    """Why no native tool can make this load; None = some can."""
     if workload.pacing == "search":
         return (
             "a search is a series of loads, each at a rate that depends on the one before; a native tool runs one load"

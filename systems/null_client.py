@@ -1,4 +1,4 @@
-"""A broker that stores nothing, behind a TCP socket, with its client: the load generator's own floor. It is no system.
+"""A broker that stores nothing, behind a TCP socket, with its client: the load generator's own floor. It is no registered system.
 
 It acknowledges every message as soon as it has read it and passes it on to each subscription that has a consumer.
 One broker serves one run: it doesn't notice that a consumer has left before the next messages for it are gone.

@@ -1,7 +1,7 @@
-"""Values of ours that differ from those a system's vendor ships: what the report says beside "the vendor's default" elsewhere.
+"""Where a system's rendered values aren't its vendor's, and why, for the report.
 
-The vendor's value is that of the files it ships, or where these have none, of its code; for a JVM, of its start script. That nothing
-is missing here is a test's to find: it compares every rendered file with the vendor's.
+The vendor's value is that of the files it ships, or where these have none, of its code; for a JVM, of its start script. A test
+compares every rendered file with the vendor's, so that none is missing here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from systems.settings import Settings
 
 @dataclass(frozen=True)
 class OwnValue:
-    """The vendor's value, in its own words where it is a rule, and why ours isn't it."""
+    """The vendor's value, in words where it is a rule, and why ours differs."""
 
     vendor: str
     why: str
@@ -35,9 +35,9 @@ class Departure:
 
 
 def departures(own: OwnValues, intended: Settings) -> list[Departure]:
-    """Where the settings of a plan depart from the vendor's. What a profile or a campaign sets to the vendor's value, doesn't.
+    """Where the settings of a plan depart from the vendor's; a profile or a campaign may have set some back to the vendor's value.
 
-    Of components of a kind, which are alike, the first is looked at; of those that the plan has not, none.
+    Components of a kind are alike: only the first is compared. Kinds that the plan doesn't have are skipped.
     """
     first: dict[str, Mapping[str, str]] = {}
     for component, settings in intended.items():

@@ -1,4 +1,4 @@
-"""The one registry of systems. Adding a system is one line here beside its own folder; nothing else names a broker."""
+"""The registry of systems. A new system is its own folder and one line here; no other code names a broker."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def ports() -> tuple[int, ...]:
 
 
 def software(archives: Mapping[str, Path] | None = None) -> list[Software]:
-    """What all systems are made of as pinned, then the operator's own `archives` (system -> file) in its place.
+    """The pinned software of all systems, then the operator's own `archives` (system -> file), which replace it.
 
-    Raises InvalidInput for a name that takes no archive, or a file that is no release of it.
+    Raises InvalidInput for a name that takes no archive, or a file that isn't a release of it.
     """
     found = [each for system in SYSTEMS.values() for each in system.software]
     readers = {name: system.archive for name, system in SYSTEMS.items() if system.archive is not None}

@@ -1,4 +1,4 @@
-"""Whole configuration files from templates, and the same files read back as settings. It never patches a vendor's file.
+"""Whole configuration files from templates, never a vendor's file patched.
 
 What is intended is parsed from the rendered text itself, so that file and intention cannot differ.
 """
@@ -22,7 +22,7 @@ _ENVIRONMENT = Environment(
 def render(template: str, **variables: object) -> str:
     """A whole file from a template, named by its path in this folder ("kafka/templates/server.properties.j2").
 
-    Raises jinja2.UndefinedError for a variable that the template uses and nobody gave.
+    Raises jinja2.UndefinedError for a variable that the template uses and that is missing.
     """
     return _ENVIRONMENT.get_template(template).render(**variables)
 

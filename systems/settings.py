@@ -31,7 +31,7 @@ def merged(*layers: Settings) -> dict[str, dict[str, str]]:
 
 
 def joined(alike: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """The settings of several things that should be alike: where they aren't, every value shows, and is no intended one."""
+    """The settings of things that should be alike; where values differ, all are listed, and that drifts from any intended one."""
     values: dict[str, set[str]] = {}
     things = list(alike)
     for settings in things:

@@ -1,4 +1,4 @@
-"""What the kit has to know of a system, beside its deployment: one `System` in its folder, named by the registry."""
+"""What the kit knows of a system: one `System` in its folder, named by the registry."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BENCH_LOAD = (
 
 @dataclass(frozen=True)
 class ProducerRate:
-    """The highest rate that one producer, which is one process, was measured to send at, every message recorded."""
+    """The highest rate measured of one producer, which is one process, with every message recorded."""
 
     messages_per_s: int
     source: str
@@ -37,12 +37,12 @@ class System:
     """A broker product: how to put it on hosts and which client module drives it.
 
     `durability` has the levels it can give, with what each means at a replication factor: name -> component -> key -> value.
-    `variants`: its own ways to keep some of these levels. `cannot` has the reason for each that it can't give, `differences` how it
-    keeps those that it can in its own way, `own_values` where its rendered settings aren't its vendor's. `profiles` is the folder of
-    its system profiles (None = it has its vendor's defaults only), `memory` how large its processes are.
+    `variants`: its other ways to keep some of these levels. `cannot`: the reason for each level that it can't give. `differences`: how
+    it keeps the others in a way of its own. `own_values`: where its rendered settings aren't its vendor's. `profiles` is the folder of
+    its system profiles (None = it has its vendor's defaults only), `memory` says how large its processes are.
 
-    `software`: all that its deployment and its load tool ask the store for, the system itself first. `archive`: reads a release that
-    the operator gives in its place; raises InvalidInput. `requirements`: what hosts need on which it runs, `operator_requirements`:
+    `software`: all that its deployment and its load tool ask the store for, the system itself first. `archive` reads a release that the
+    operator gives instead; it raises InvalidInput. `requirements`: what hosts need on which it runs, `operator_requirements`:
     what this machine needs to fetch it. `ports`: where its processes listen, on each broker and metadata host.
 
     `native_tool` is the load tool that it comes with, None = none. `write_amplification` is how often a host writes each stored byte
@@ -75,7 +75,7 @@ class System:
         return tuple(self.durability(DEFAULT_REPLICATION_FACTOR))
 
     def why_not(self, durability: str) -> str:
-        """Why it can't be run at a durability that it hasn't."""
+        """Why it can't be run at a durability that it can't give."""
         return self.cannot.get(durability, "a variant of other systems that this one doesn't have")
 
     @property

@@ -1,4 +1,4 @@
-"""The monotonic clock, anchored once to the epoch. Never read anywhere else in a worker: two clocks would not compare."""
+"""A worker's only clock: monotonic, anchored once to the epoch. Times of two clocks would not compare."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Clock:
     anchor_ns: int
 
     def now_ns(self) -> int:
-        """Now, since the epoch, never stepping."""
+        """Nanoseconds since the epoch; it never steps."""
         return time.monotonic_ns() + self.anchor_ns
 
 
@@ -34,5 +34,5 @@ def anchored_clock() -> Clock:
 
 
 def sleep_towards(wait_ns: int) -> None:
-    """Sleeps for `wait_ns`, but at most so long that an abort is noticed soon."""
+    """Sleeps for `wait_ns`, but so briefly that an abort is noticed soon."""
     time.sleep(min(max(wait_ns / 1e9, _SHORTEST_SLEEP_S), _LONGEST_SLEEP_S))

@@ -1,4 +1,4 @@
-"""A worker's connection to the system, kept from one job to the next that asks for the same."""
+"""A worker's connection to the system, kept for the next job if that asks for the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from systems.client import Acknowledgements, ClientModule, Consumer, Producer, c
 
 
 class Answers:
-    """Acknowledgements for whichever log is open. Its attributes are the log's own methods: a message costs no call more."""
+    """Acknowledgements for whichever log is open. Its attributes are the log's own methods: no additional call per message."""
 
     def __init__(self, log: Acknowledgements) -> None:
         self.open(log)
@@ -20,7 +20,7 @@ class Answers:
 
 
 class Connection:
-    """The client of the last job. Kept only where no answer is still to come: it would count as one to the next job's message."""
+    """The client of the last job. It is kept only if no answer is outstanding: that would count for a message of the next job."""
 
     def __init__(self) -> None:
         self._job: Job | None = None
@@ -41,7 +41,7 @@ class Connection:
         return client, probed_ms
 
     def consumer(self, job: Job, module: ClientModule) -> Consumer:
-        """The client; one to be held back is always a new one. Raises ClientError."""
+        """The client, always a new one for a consumer that is held back. Raises ClientError."""
         if self._fits(job) and self._consumer is not None and not job.held_back:
             return self._consumer
         self.close()

@@ -1,4 +1,4 @@
-"""The receiving loop: notes every message the moment the client hands it over. Ends when told, aborted, or past its deadline."""
+"""The receiving loop: notes every message the moment the client hands it over, until it is stopped or its deadline has passed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RECEIVE_TIMEOUT_S = 0.1
 
 def receive_until_started(client: Consumer, log: ReceiveLog, control: Control, *, timeout_s: float) -> int | None:
     """The start instant, or None when aborted. It receives while it waits: a consumer that doesn't ask for messages
-    doesn't take part in sharing out the partitions either, and would hold up the others of its subscription.
+    doesn't take part in assigning the partitions either, and would hold up the others of its subscription.
     """
     deadline_ns = time.monotonic_ns() + round(timeout_s * 1e9)
     while control.start_ns is None and not control.stopped and time.monotonic_ns() < deadline_ns:
@@ -25,7 +25,7 @@ def receive_until_started(client: Consumer, log: ReceiveLog, control: Control, *
 
 
 def release_at(client: Consumer, control: Control, release_ns: int) -> None:
-    """Lets a consumer that was held back go at `release_ns` (monotonic). It asks meanwhile, and gets nothing: it stays a member."""
+    """Releases a held-back consumer at `release_ns` (monotonic). Until then it asks and gets nothing, so it stays a group member."""
     while time.monotonic_ns() < release_ns and not control.stopped:
         client.receive(min(_RECEIVE_TIMEOUT_S, max(0.001, (release_ns - time.monotonic_ns()) / 1e9)))
     client.release()

@@ -1,4 +1,4 @@
-"""What a worker is told, as one line of JSON, and the words of the conversation with it. It starts nothing.
+"""A worker's job as one line of JSON, and its protocol.
 
 To the worker: the job; then {"start_ns": ...} (epoch, the start barrier); where a backlog is read, {"drained_ns": ...,
 "end_ns": ...} (both still to come: from when on it counts as read, and when the load ends); then {"stop": true} (consumers:
@@ -63,7 +63,7 @@ class Job:
 
 
 def job_of(line: str) -> Job:
-    """Reads `Job.to_line`. Raises ValueError when it is not one of this version."""
+    """Reads `Job.to_line`. Raises ValueError for anything else, such as a job of another version."""
     try:
         fields: dict[str, Any] = json.loads(line)
         return Job(

@@ -1,7 +1,7 @@
 """The worker process on a client host: `python -m bench.worker.main [CLIENT_MODULE ...]`, which are loaded before the first job.
 
-Jobs and orders come by standard input, events go out. It leaves no orphan: the end of its input ends it, by force if a client
-library hangs. It never lets a library write into the stream of events.
+Jobs and orders come by standard input, events go out. It never outlives its operator: the end of its input ends it, by force if
+a client library hangs. Libraries can't write into the stream of events.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STRAY_BYTES = 64 * 1024
 
 
 class Events:
-    """The stream of events: whole lines, from any thread. A reader that is gone is noticed by the end of our input."""
+    """The stream of events: whole lines, from any thread. If nobody reads them any more, the end of our input will tell."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -46,7 +46,7 @@ class Events:
 
 
 def take_over_output() -> TextIO:
-    """Standard output for events alone: what libraries print there goes to standard error instead, and only its beginning.
+    """Reserves standard output for events: what libraries print there goes to standard error instead, and only its beginning.
 
     (A client in trouble has been seen to print millions of lines.)
     """
@@ -67,7 +67,7 @@ def _pass_on(reading: int) -> None:
 
 
 def serve(inbox: Inbox, emit: Emit, alive: Callable[[float | None], None] = lambda _within_s: None) -> int:
-    """Does one job after another; the exit status. `alive` is told within how many seconds it is called again, if that is known."""
+    """Does one job after another and returns the exit status. `alive` gets the seconds until its next call at the latest, if known."""
     connection = Connection()
     while (given := inbox.next_job()) is not None:
         line, control = given
@@ -88,7 +88,7 @@ def serve(inbox: Inbox, emit: Emit, alive: Callable[[float | None], None] = lamb
 
 
 def main() -> None:
-    """Does what it is told and ends the process without giving libraries a chance to hang in their destructors."""
+    """Serves, then ends the process without giving libraries a chance to hang in their destructors."""
     events = Events(take_over_output())
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     # Everything here is freed by its last reference. The cycle collector would find nothing, walk through all that is in

@@ -1,4 +1,4 @@
-"""The message: a fixed header that names it, then seeded random bytes. Makes and reads messages, knows no client.
+"""The message: a fixed header that identifies it, then seeded random bytes.
 
 Header, little endian, 32 bytes: magic, layout version, run, producer, sequence, intended time. `run` tells this load's
 messages from any other's, so that a leftover of an earlier run can never count as received.
@@ -59,7 +59,7 @@ def message_maker(
 
 
 def run_mark(run: int) -> bytes:
-    """The first MARK_BYTES of every message of a run, and of no other's."""
+    """The first MARK_BYTES of every message of a run, and of no other run's."""
     return _OF_RUN.pack(MAGIC, LAYOUT_VERSION, 0, run)
 
 

@@ -1,4 +1,4 @@
-"""When each message is to be sent, fixed before the run. A pure function of its fields: it reads no clock and sends nothing.
+"""When each message is to be sent, fixed before the run: a pure function of the schedule's fields.
 
 Offsets count from the start instant. They come in chunks, so that memory stays flat however long the run is.
 """
@@ -18,7 +18,7 @@ SECOND_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Phase:
-    """A named stretch of the schedule, from `start_ns` up to and without `end_ns`."""
+    """A named stretch of the schedule, from `start_ns` up to, but not including, `end_ns`."""
 
     name: str
     start_ns: int
@@ -29,8 +29,8 @@ class Phase:
 class Schedule:
     """`rate_per_s` over all producers. Constant arrivals of the producers are interleaved; Poisson ones are independent.
 
-    With a `build_ns` a backlog is left behind for so long, then read: that takes at most `catch_up_ns` and is found out while
-    it runs. The tail of `measure_ns` follows.
+    With a `build_ns` a backlog is built for so long, then read, which takes at most `catch_up_ns` and ends when it has been read. The
+    tail of `measure_ns` follows.
     """
 
     rate_per_s: int
@@ -57,7 +57,7 @@ class Schedule:
         return start_ns + self.warmup_ns + self.build_ns
 
     def phases(self, start_ns: int, drained_ns: int | None = None, end_ns: int | None = None) -> tuple[Phase, ...]:
-        """The phases of a run that starts at `start_ns`; one of no length is none.
+        """The phases of a run that starts at `start_ns`, without those of no length.
 
         `drained_ns`, `end_ns`: when the backlog was read and when the run ends, once these are known; until then the drain
         lasts as long as it may.
@@ -76,7 +76,7 @@ class Schedule:
         return tuple(phase for phase in phases if phase.start_ns < phase.end_ns)
 
     def measured(self, start_ns: int, drained_ns: int | None = None, end_ns: int | None = None) -> Phase | None:
-        """The phase that a run's figures are of: of one that reads a backlog, the drain; None if it had no length. As `phases`."""
+        """The phase that a run's figures describe: the drain where a backlog is read; None if it had no length. As `phases`."""
         name = "drain" if self.build_ns else "measure"
         return next((phase for phase in self.phases(start_ns, drained_ns, end_ns) if phase.name == name), None)
 

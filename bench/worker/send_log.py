@@ -19,7 +19,7 @@ from bench.worker.schedule import CHUNK_MESSAGES
 
 
 class Block:
-    """A chunk of the schedule. Times are monotonic nanoseconds, NEVER_NS until they come."""
+    """A chunk of the schedule. Times are monotonic nanoseconds, NEVER_NS until they are known."""
 
     def __init__(self, first_sequence: int, intended_ns: NDArray[np.int64]) -> None:
         rows = len(intended_ns)
@@ -40,7 +40,7 @@ class Block:
 
 
 class SendLog:
-    """Implements Acknowledgements. After `close`, what still comes in is ignored: rows and counts no longer change."""
+    """Implements Acknowledgements. After `close` late answers are ignored: rows and counts no longer change."""
 
     def __init__(self, producer: int, files: RecordFiles, *, on_settled: Callable[[], None] | None = None) -> None:
         self.acked = 0

@@ -39,7 +39,7 @@ class SenderJob:
 
 
 def sender_job_of(line: str) -> SenderJob:
-    """Reads `SenderJob.to_line`. Raises ValueError when it is not one of this version."""
+    """Reads `SenderJob.to_line`. Raises ValueError for anything else, such as a job of another version."""
     try:
         fields: dict[str, Any] = json.loads(line)
         return SenderJob(**{**fields, "client": client_spec_of(fields["client"])})
@@ -92,7 +92,7 @@ def send_one_by_one(
 
 
 def main() -> None:
-    """Does one job and ends the process without giving libraries a chance to hang in their destructors."""
+    """Does one job, then ends the process without giving libraries a chance to hang in their destructors."""
     events = Events(take_over_output())
     status = 0
     try:

@@ -1,4 +1,4 @@
-"""The Kafka client of the load generator: librdkafka through confluent-kafka. It measures nothing.
+"""The Kafka client of the load generator: librdkafka through confluent-kafka.
 
 Acknowledgements are served by a thread of their own, so that they are timed when they arrive and not when the sending loop
 happens to ask.

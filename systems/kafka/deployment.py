@@ -1,4 +1,4 @@
-"""The verbs that put Kafka on hosts: whole files, nodes, Kafka's own tools. It never dials a broker from the operator's machine."""
+"""The verbs that put Kafka on hosts. Every question to a broker is asked on its host, by Kafka's own tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where Kafka's rendered values aren't the vendor's, as data for the report. It decides nothing: the templates do.
+"""Where Kafka's rendered values aren't the vendor's, as data for the report.
 
 The vendor's: config/server.properties and controller.properties of Kafka 4.3.1, the brokers' own defaults, kafka-server-start.sh.
 """

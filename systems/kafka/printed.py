@@ -1,4 +1,4 @@
-"""What Kafka's own tools print, as values. Pure: text in, data out; it runs no tool."""
+"""What Kafka's own tools print, as values. Text in, data out."""
 
 from __future__ import annotations
 

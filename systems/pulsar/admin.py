@@ -1,4 +1,4 @@
-"""Pulsar's HTTP administration, made on a broker host. It manages the trial's topic and asks questions; it starts nothing."""
+"""Pulsar's HTTP administration, called on a broker host: the trial's topics, and what brokers and bookies say."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Admin:
         return bodies(asked, self._ask_partitions(names, _LEDGERS))
 
     def owners(self, topics: Sequence[Topic]) -> list[str]:
-        """The address of the broker that serves each partition. Raises DeploymentError if one isn't told."""
+        """The address of the broker that serves each partition. Raises DeploymentError if a broker doesn't say."""
         first = self._layout.brokers[0].address
         base = f"http://{first}:{WEB_PORT}/lookup/v2/topic/persistent/{NAMESPACE}"
         names = [f"{topic.name}-partition-{at}" for topic in topics for at in range(topic.partitions)]
@@ -134,7 +134,7 @@ class Admin:
 
 
 def bodies(asked: Sequence[str], answers: Sequence[HttpResponse], accepted: Sequence[int] = (200,)) -> list[str]:
-    """What was answered to each of what was `asked`. Raises DeploymentError naming one whose status isn't accepted."""
+    """The answers' bodies. Raises DeploymentError naming what was `asked` where a status isn't accepted."""
     for what, answer in zip(asked, answers, strict=True):
         if answer.status not in accepted:
             raise DeploymentError(f"pulsar: {what}: status {answer.status}, {answer.body[:400]}")

@@ -1,4 +1,4 @@
-"""The Pulsar client of the load generator: the C++ client through pulsar-client. It measures nothing."""
+"""The Pulsar client of the load generator: the C++ client through pulsar-client."""
 
 from __future__ import annotations
 

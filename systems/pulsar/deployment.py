@@ -1,4 +1,4 @@
-"""The verbs that put Pulsar on hosts: whole files, processes in order. It never dials a broker from the operator's machine."""
+"""The verbs that put Pulsar on hosts. Every question to a process is asked on a broker host."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class PulsarDeployment:
         on_all("pulsar: starting", hosts_of(processes), start)
 
     def _sign(self, process: Process) -> Probe:
-        """What shows that a process and all others of its kind are there, asked at its own address."""
+        """What shows that all processes of a kind are up, asked at this one's address."""
         if process.daemon == "zookeeper":
             quorum = ("Mode:",)
             return Probe("a ZooKeeper quorum", quorum, address=process.address, port=places.ZOOKEEPER_PORT, send="srvr")

@@ -1,4 +1,4 @@
-"""Where Pulsar's rendered values aren't the vendor's, as data for the report. It decides nothing: the templates do.
+"""Where Pulsar's rendered values aren't the vendor's, as data for the report.
 
 The vendor's: conf/broker.conf, bookkeeper.conf and zookeeper.conf of Pulsar 4.2.4, for what these leave empty the defaults of the
 code, and bin/pulsar with its conf/pulsar_env.sh and bkenv.sh.

@@ -1,4 +1,4 @@
-"""The effective settings of Pulsar's running processes. It asks the processes, never the files that they were started with.
+"""The effective settings of Pulsar's running processes, from the processes and not from their files.
 
 A bookie shows every key of its file, known to it or not, and ZooKeeper turns every unknown key into a system property. So a key counts
 as effective only if the classes on their class path have it as a string: a misspelt key is then found as drift. What this can't see is

@@ -176,7 +176,7 @@ def _run_with_progress(command: list[str], libs: Path, jars: MavenJars, notice: 
 
 
 def record(jars: MavenJars, cache_dir: Path, *, notice: Notice) -> int:
-    """Resolves the pom and writes what came as the recorded sums; returns how many jars."""
+    """Resolves the pom and records the sums of its jars; returns how many there are."""
     with tempfile.TemporaryDirectory(prefix="samebox-record-") as scratch:
         libs = Path(scratch) / "libs"
         copy_dependencies(jars, libs, cache_dir, notice=notice)
@@ -186,7 +186,7 @@ def record(jars: MavenJars, cache_dir: Path, *, notice: Notice) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line of the module docstring."""
+    """See the module's docstring."""
     parser = argparse.ArgumentParser(prog="python -m systems.software.maven", description=record.__doc__)
     parser.add_argument("--record", metavar="FOLDER", type=Path, required=True, help="a folder with a pom.xml")
     folder: Path = parser.parse_args(arguments).record
