@@ -1,7 +1,8 @@
 """What every system's deployment must do. One implementation in each system's folder.
 
-All verbs act through `Host` on the hosts of one inventory, are idempotent, and raise DeploymentError (or HostsFailed). None of them
-stops the system: `provisioning.hosts.daemons` ends whatever was started, from the highest `Daemon.tier` to the lowest.
+All verbs act through `Host` on the hosts of one inventory, are idempotent, and raise DeploymentError (or HostsFailed). What is done
+in the same way for every system is no verb of theirs: `systems.processes` watches the processes and fetches their logs, and
+`provisioning.hosts.daemons` ends whatever was started, from the highest `Daemon.tier` to the lowest.
 """
 
 from __future__ import annotations
@@ -9,13 +10,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 from contract.durability import DEFAULT_REPLICATION_FACTOR, Durability
 from provisioning.errors import DeploymentError, UnsupportedDurability
-from provisioning.hosts.daemons import DaemonState
 from provisioning.hosts.host import Host
+from systems.processes import Process
 from systems.settings import Settings
 
 CLIENT = "client"  # the component of every system that is none of its processes: the load generator's client
@@ -124,6 +124,7 @@ class Deployment(Protocol):
     system: str
     version: str
     storing_daemon: str  # the name of the process that puts messages on a broker host's disk
+    processes: tuple[Process, ...]  # all that run on the hosts once it is started
 
     def install(self) -> None:
         """Puts the software on every broker and metadata host where it is missing."""
@@ -131,7 +132,7 @@ class Deployment(Protocol):
     def intended_settings(self, plan: Plan) -> Settings:
         """What `configure` would write, only rendered: an impossible plan is refused before anything runs.
 
-        Raises UnsupportedDurability, DeploymentError (too few hosts) or InvalidInput (an unknown component in the overrides).
+        Raises UnsupportedDurability, or DeploymentError for too few hosts or an unknown component in the overrides.
         """
 
     def configure(self, plan: Plan) -> Settings:
@@ -162,13 +163,7 @@ class Deployment(Protocol):
         """Broker host -> how many partitions of the plan's topics clients found there when the topics were complete."""
 
     def under_replicated(self) -> Sequence[str]:
-        """Partitions (or ledgers) lacking replicas now, by name; empty = all in sync."""
-
-    def daemons(self) -> Sequence[DaemonState]:
-        """Every process that should be running, as found now."""
-
-    def collect_logs(self, target: Path) -> None:
-        """Fetches log and configuration files of every host into `target`/<host>/; call it when they have stopped."""
+        """Partitions that lack replicas now, by name, or what the system has instead; empty = all in sync."""
 
 
 class SoftwareStore(Protocol):

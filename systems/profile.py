@@ -44,6 +44,10 @@ class MemoryClasses:
         fitting = [each for each in self.classes if each.least_bytes <= (broker_memory_bytes or 0)]
         return max(fitting, key=lambda each: each.least_bytes).memory
 
+    def of(self, process: str, memory: Memory) -> dict[str, str]:
+        """The sizes of one process: those of `memory`, for the others those of small hosts."""
+        return {**self.for_hosts(None)[process], **memory.get(process, {})}
+
 
 # of a system whose processes take what they need
 ANY_MEMORY = MemoryClasses(MEMORY_SCHEMA, (MemoryClass(0, {}),))

@@ -29,6 +29,7 @@ from provisioning.reset.reset import reset
 from provisioning.software.store import Store
 from systems.client import ClientSpec
 from systems.deployment import Deployment
+from systems.processes import states
 from systems.registry import DURABILITY, SYSTEMS
 
 # Under strace a message may take seconds, a connection a minute.
@@ -120,7 +121,7 @@ def _storing(deployment: Deployment, hosts: Sequence[Host]) -> list[tuple[Host, 
     by_name = {host.name: host for host in hosts}
     found = [
         (by_name[state.host], state.pid)
-        for state in deployment.daemons()
+        for state in states(deployment.processes)
         if state.daemon == deployment.storing_daemon and state.pid is not None
     ]
     if not found:

@@ -18,6 +18,7 @@ from provisioning.hosts.clocks import ClockBound, clock_bounds
 from provisioning.hosts.daemons import DaemonState
 from provisioning.hosts.host import Host
 from systems.deployment import Deployment
+from systems.processes import states
 from systems.settings import Settings, drift
 
 NOTHING_COUNTED: Mapping[str, Any] = {"messages_stored": None, "under_replicated": None}
@@ -96,7 +97,7 @@ class AroundLoad:
         else:
             self._count_ahead()
         before = self._clocks_once()
-        ended = {(state.host, state.daemon): state for state in self._deployment.daemons()}
+        ended = {(state.host, state.daemon): state for state in states(self._deployment.processes)}
         self._log.observations["boot_ids"]["after"] = facts.boot_ids(self._hosts)
         self._log.observations["daemons"] = [
             {
@@ -125,7 +126,7 @@ class AroundLoad:
     def _look_before(self) -> None:
         self._telemetry.start()
         self._log.sampled = True
-        self._daemons = self._deployment.daemons()
+        self._daemons = states(self._deployment.processes)
         self._log.observations["boot_ids"] = {"before": facts.boot_ids(self._hosts)}
         effective = self._deployment.effective_settings()
         self._log.observations["leaders"] = or_none(self._deployment.leaders)

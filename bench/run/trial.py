@@ -29,6 +29,7 @@ from provisioning.hosts.inventory import Inventory
 from provisioning.reset.page_caches import DropCaches, drop_page_caches
 from provisioning.reset.reset import reset
 from systems.deployment import Deployment, Plan, SoftwareStore, Topic
+from systems.processes import collect_logs
 from systems.registry import DURABILITY, SYSTEMS
 from systems.settings import merged
 
@@ -211,7 +212,7 @@ def _collect(
 
     def logs() -> None:
         if log.configured:
-            deployment.collect_logs(folder / "logs")
+            collect_logs(deployment.processes, folder / "logs")
 
     def output() -> None:
         # never that of the trial before

@@ -10,13 +10,14 @@ From the worker, one JSON object a line, `event` first: `ready`, `progress` (twi
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from bench.worker.schedule import SECOND_NS, Schedule
 from systems.client import ClientSpec, client_spec_of
 
+T = TypeVar("T")
 Role = Literal["producer", "consumer"]
 # Why a worker failed: what its client met, its disk being full, or anything else.
 Cause = Literal["client", "disk-full", "worker"]
@@ -64,15 +65,14 @@ class Job:
 
 def job_of(line: str) -> Job:
     """Reads `Job.to_line`. Raises ValueError for anything else, such as a job of another version."""
+    return read_job(line, lambda fields: Job(**{**fields, "schedule": Schedule(**fields["schedule"])}))
+
+
+def read_job(line: str, make: Callable[[dict[str, Any]], T]) -> T:
+    """What `make` makes of a line's fields, `client` read already. Raises ValueError where it can't."""
     try:
         fields: dict[str, Any] = json.loads(line)
-        return Job(
-            **{
-                **fields,
-                "client": client_spec_of(fields["client"]),
-                "schedule": Schedule(**fields["schedule"]),
-            }
-        )
+        return make({**fields, "client": client_spec_of(fields["client"])})
     except (TypeError, KeyError, ValueError) as error:
         raise ValueError(f"not a job for this version: {error}") from None
 

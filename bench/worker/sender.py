@@ -16,9 +16,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
+from bench.worker.job import read_job
 from bench.worker.main import Events, take_over_output
 from bench.worker.one_answer import Answer, OneAnswer
-from systems.client import ClientError, ClientModule, ClientSpec, client_spec_of
+from systems.client import ClientError, ClientModule, ClientSpec
 
 # Beyond the client's own timeout, after which it must have said what became of the message.
 _SETTLED_AFTER_S = 30.0
@@ -40,11 +41,7 @@ class SenderJob:
 
 def sender_job_of(line: str) -> SenderJob:
     """Reads `SenderJob.to_line`. Raises ValueError for anything else, such as a job of another version."""
-    try:
-        fields: dict[str, Any] = json.loads(line)
-        return SenderJob(**{**fields, "client": client_spec_of(fields["client"])})
-    except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"not a job for this version: {error}") from None
+    return read_job(line, lambda fields: SenderJob(**fields))
 
 
 def marker(run: str, sequence: int) -> str:

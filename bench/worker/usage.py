@@ -50,8 +50,7 @@ class Usage:
         self._clock = clock
         self._start_ns = start_ns
         self._cpu_s = cpu_s or _cpu_s
-        self._cpu_before_s = self._cpu_s()
-        self._notes = [(start_ns, *self._cpu_before_s)]
+        self._notes = [(start_ns, *self._cpu_s())]
         _forget_rss_peak()
 
     def note(self) -> None:
@@ -63,9 +62,8 @@ class Usage:
     def spent(self, measured: Phase | None) -> dict[str, Any]:
         """As an event carries it, so far; `measured`: of that phase alone, too, null if there was none of it."""
         self.note()
-        _, user_s, system_s = self._notes[-1]
         return {
-            "cpu_s": user_s + system_s - sum(self._cpu_before_s),
+            "cpu_s": sum(self._notes[-1][1:]) - sum(self._notes[0][1:]),
             "wall_s": max(0.0, (self._clock.now_ns() - self._start_ns) / 1e9),
             "rss_peak_bytes": rss_peak_bytes(),
             "measured": self._within(measured) if measured is not None else None,

@@ -1,6 +1,6 @@
 """Class-data archives: what a Java process knew of its classes when it ended, from which the next one like it starts in half the time.
 
-They lie beside the jars, `<software>/class-data/<kind>.jsa`. The JVM itself checks that an archive fits the jars and the JVM, and goes
+They lie beside the jars, `<software>/<kind>.jsa`. The JVM itself checks that an archive fits the jars and the JVM, and goes
 on without one that is missing or doesn't fit: an archive can make a start quicker and change nothing else.
 """
 
@@ -11,13 +11,12 @@ from shlex import quote
 
 from provisioning.hosts.host import Host, on_all
 
-FOLDER = "class-data"
 _RECORDED = ".recorded"
 
 
 def archive(software: str, kind: str) -> str:
     """The archive of one kind of process; `software` is the directory of its software on the host."""
-    return f"{software}/{FOLDER}/{kind}.jsa"
+    return f"{software}/{kind}.jsa"
 
 
 def flag(software: str, kind: str, *, record: bool = False) -> str:
@@ -26,17 +25,15 @@ def flag(software: str, kind: str, *, record: bool = False) -> str:
     return f"-XX:ArchiveClassesAtExit={path}{_RECORDED}" if record else f"-XX:SharedArchiveFile={path}"
 
 
-def prepare(hosts: Sequence[Host], software: str) -> None:
-    """Makes the folder for recordings; `software` is relative to a host's root."""
-    on_all(
-        "making the folder for class data", hosts, lambda host: host.run(f"mkdir -p {quote(_folder(host, software))}")
-    )
-
-
 def keep(hosts: Sequence[Host], software: str) -> None:
-    """Has the recordings used from now on. Only after their processes have ended by themselves: a killed one leaves half of it."""
+    """Has the recordings used from now on; `software` is relative to a host's root.
+
+    Only after their processes have ended by themselves: a killed one leaves half of a recording.
+    """
     script = f'for each in *{_RECORDED}; do [ ! -f "$each" ] || mv -f -- "$each" "${{each%{_RECORDED}}}"; done'
-    on_all("keeping class data", hosts, lambda host: host.run(f"cd {quote(_folder(host, software))} && {script}"))
+    on_all(
+        "keeping class data", hosts, lambda host: host.run(f"cd {quote(f'{host.record.root}/{software}')} && {script}")
+    )
 
 
 def there(expected: Sequence[tuple[Host, str]], software: str) -> bool:
@@ -51,7 +48,3 @@ def there(expected: Sequence[tuple[Host, str]], software: str) -> bool:
         lambda host: host.run(" && ".join(tests[host.name]), check=False).exit_status == 0,
     )
     return all(found.values())
-
-
-def _folder(host: Host, software: str) -> str:
-    return f"{host.record.root}/{software}/{FOLDER}"

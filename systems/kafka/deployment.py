@@ -7,11 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from provisioning.errors import DeploymentError, HostError
 from provisioning.hosts import daemons
-from provisioning.hosts.daemons import DaemonState, Probe
+from provisioning.hosts.daemons import Probe
 from provisioning.hosts.host import Host, on_all
 from systems.deployment import CLIENT, PARTITION_LIMIT_S, TOPIC_LIMIT_S, Endpoints, Plan, SoftwareStore, Topic
 from systems.jvm import class_data
@@ -19,7 +18,7 @@ from systems.jvm import processes as jvm
 from systems.jvm.readback import look
 from systems.kafka import layout, printed
 from systems.kafka.durability import level_settings
-from systems.processes import Process, await_ready, collect_logs, hosts_of, place, running, states
+from systems.processes import Process, await_ready, hosts_of, place, running
 from systems.settings import Settings, joined
 
 CLUSTER_ID = "c2FtZWJveC1rYWZrYS0wMQ"  # any 16 bytes in base64; every trial's cluster starts from nothing
@@ -38,8 +37,8 @@ class KafkaDeployment:
     def __init__(self, hosts: Sequence[Host], store: SoftwareStore) -> None:
         self.version = store.version(self.system)
         self._store = store
-        self._nodes = layout.nodes(hosts)
-        self._hosts = hosts_of(self._nodes)
+        self.processes = layout.nodes(hosts)
+        self._hosts = hosts_of(self.processes)
         self._software = ""  # relative to a host's root; known once installed
         self._plan: Plan | None = None
         self._intended: Settings = {}
@@ -53,15 +52,15 @@ class KafkaDeployment:
 
     def configure(self, plan: Plan) -> Settings:
         rendered, intended = self._render(plan)
-        place(self._nodes, rendered)
+        place(self.processes, rendered)
         self._plan, self._intended, self._described = plan, intended, ""
         return intended
 
     def _render(self, plan: Plan) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
         """Every host's files (path -> content), and the settings in them."""
         level = level_settings(plan.durability)
-        plan.require_brokers(self.system, sum(node.daemon == "broker" for node in self._nodes))
-        rendered, intended = jvm.render_all(self._nodes, lambda node: layout.files(node, self._nodes, plan))
+        plan.require_brokers(self.system, sum(node.daemon == "broker" for node in self.processes))
+        rendered, intended = jvm.render_all(self.processes, lambda node: layout.files(node, self.processes, plan))
         intended["topic"] = level.topic(plan.replication_factor) | plan.overrides_for("topic")
         plan.check_overrides(intended.keys())
         intended["topic/layout"] = {
@@ -71,17 +70,15 @@ class KafkaDeployment:
         return rendered, intended
 
     def primed(self) -> bool:
-        return class_data.there(layout.with_class_data(self._nodes), self._software)
+        return class_data.there(layout.with_class_data(self.processes), self._software)
 
     def keep_priming(self) -> None:
         class_data.keep(self._hosts, self._software)
 
     def start(self) -> None:
-        if self._planned().prime:
-            class_data.prepare(self._hosts, self._software)
-        nodes = {node.host.name: node for node in self._nodes}
+        nodes = {node.host.name: node for node in self.processes}
         on_all("kafka: formatting and starting", self._hosts, lambda host: self._start(nodes[host.name]))
-        await_ready("kafka: starting", self._nodes, _joined, limit_s=START_LIMIT_S)
+        await_ready("kafka: starting", self.processes, _joined, limit_s=START_LIMIT_S)
 
     def create_topics(self) -> None:
         plan = self._planned()
@@ -90,7 +87,7 @@ class KafkaDeployment:
             for topic in (plan.probe, *plan.topics)
         ]
         # the small ones first: brokers make partitions one after the other, and these would wait behind the others'
-        topics = [layout.offsets_topic(self._intended[self._nodes[0].component]), *own]
+        topics = [layout.offsets_topic(self._intended[self.processes[0].component]), *own]
         # a JVM each: more at once than a small broker host has cores would only get into each other's way
         with ThreadPoolExecutor(max_workers=TOOLS_AT_ONCE) as pool:
             list(pool.map(self._create_topic, topics))
@@ -122,14 +119,16 @@ class KafkaDeployment:
                 )
 
     def effective_settings(self) -> Settings:
-        plan, pids = self._planned(), running(self._nodes)
-        controllers = [node for node in self._nodes if node.daemon == "controller"]
-        with ThreadPoolExecutor(max_workers=len(self._nodes) + 2) as pool:
+        plan, pids = self._planned(), running(self.processes)
+        controllers = [node for node in self.processes if node.daemon == "controller"]
+        with ThreadPoolExecutor(max_workers=len(self.processes) + 2) as pool:
             seen = pool.submit(on_all, "kafka: reading flags", self._hosts, lambda host: look(host, pids[host.name]))
             shown = list(pool.map(self._configs, [None, *controllers]))
         of_nodes = {node_id: settings for each in shown for node_id, settings in each.items()}
-        effective = {f"jvm/{node.component}": seen.result()[node.host.name].flags[node.daemon] for node in self._nodes}
-        effective |= {node.component: of_nodes.get(str(layout.node_id(node)), {}) for node in self._nodes}
+        effective = {
+            f"jvm/{node.component}": seen.result()[node.host.name].flags[node.daemon] for node in self.processes
+        }
+        effective |= {node.component: of_nodes.get(str(layout.node_id(node)), {}) for node in self.processes}
         names = [topic.name for topic in plan.topics]
         described = self._described or self._tool("TopicCommand", "--describe")
         settings, layouts = printed.topic_settings(described), printed.topic_layouts(described)
@@ -140,7 +139,7 @@ class KafkaDeployment:
     def endpoints(self) -> Endpoints:
         plan = self._planned()
         promised = level_settings(plan.durability).client
-        return Endpoints(layout.service_url(self._nodes), {**plan.overrides_for(CLIENT), **promised})
+        return Endpoints(layout.service_url(self.processes), {**plan.overrides_for(CLIENT), **promised})
 
     def messages_stored(self) -> int:
         topics = self._planned().topics
@@ -156,17 +155,11 @@ class KafkaDeployment:
     def leaders(self) -> Mapping[str, int]:
         names = [topic.name for topic in self._planned().topics]
         led = Counter(each.leader for each in printed.partitions(self._described) if each.topic in names)
-        return {node.host.name: led[str(layout.node_id(node))] for node in self._nodes if node.daemon == "broker"}
+        return {node.host.name: led[str(layout.node_id(node))] for node in self.processes if node.daemon == "broker"}
 
     def under_replicated(self) -> Sequence[str]:
         output = self._tool("TopicCommand", "--describe", "--under-replicated-partitions")
         return [f"{each.topic}-{each.number}" for each in printed.partitions(output)]
-
-    def daemons(self) -> Sequence[DaemonState]:
-        return states(self._nodes)
-
-    def collect_logs(self, target: Path) -> None:
-        collect_logs(self._nodes, target)
 
     def _planned(self) -> Plan:
         if self._plan is None or not self._software:
@@ -192,8 +185,8 @@ class KafkaDeployment:
 
     def _tool(self, tool: str, *arguments: str, controller: Process | None = None) -> str:
         """What a tool prints that asks the brokers, or one controller on its own host. Raises DeploymentError."""
-        node = controller or layout.asked(self._nodes)
-        server = ("--bootstrap-server", layout.service_url(self._nodes))
+        node = controller or layout.asked(self.processes)
+        server = ("--bootstrap-server", layout.service_url(self.processes))
         if controller is not None:
             server = ("--bootstrap-controller", f"{node.address}:{layout.CONTROLLER_PORT}")
         main_class = f"{'kafka.admin' if tool == 'ConfigCommand' else 'org.apache.kafka.tools'}.{tool}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from shlex import quote
 
 from contract.durability import quorum_of
@@ -14,6 +15,7 @@ from provisioning.hosts.host import Host
 from systems.deployment import Plan, Topic
 from systems.jvm import processes as jvm
 from systems.processes import Process, hosts_for, on_each, scratch
+from systems.profile import memory_classes
 from systems.rendering import render
 
 CLIENT_PORT = 9092
@@ -21,7 +23,7 @@ CONTROLLER_PORT = 9093
 FIRST_CONTROLLER_ID = 101
 FORMAT_TOOL = "kafka.tools.StorageTool"
 FORMAT, ADMIN = "format", "admin"  # the tools' class data
-DEFAULT_HEAP = {"broker": "512m", "controller": "256m"}
+MEMORY = memory_classes(Path(__file__).with_name("memory.toml"))
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def files(node: Process, all_nodes: Sequence[Process], plan: Plan) -> dict[str, 
     """Every file of the node: path -> content."""
     arguments = render(
         "kafka/templates/broker.jvm.j2",
-        heap=plan.memory.get(node.daemon, {}).get("heap", DEFAULT_HEAP[node.daemon]),
+        heap=MEMORY.of(node.daemon, plan.memory)["heap"],
         log4j2=jvm.logging_file(node),
         tmp=scratch(node.host),
     )

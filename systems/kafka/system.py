@@ -8,10 +8,9 @@ from pathlib import Path
 from systems.jvm.processes import JAVA
 from systems.kafka.deployment import KafkaDeployment
 from systems.kafka.durability import CANNOT, DIFFERENCES, durability_table
-from systems.kafka.layout import CLIENT_PORT, CONTROLLER_PORT
+from systems.kafka.layout import CLIENT_PORT, CONTROLLER_PORT, MEMORY
 from systems.kafka.load_tool import ProducerPerformance
 from systems.kafka.own_values import OWN_VALUES
-from systems.profile import memory_classes
 from systems.software.maven import MAVEN, maven_jars
 from systems.software.release_jars import read_tarball
 from systems.system import BENCH_LOAD, ProducerRate, System
@@ -27,7 +26,7 @@ KAFKA = System(
     differences=DIFFERENCES,
     own_values=OWN_VALUES,
     profiles=_HERE / "profiles",
-    memory=memory_classes(_HERE / "memory.toml"),
+    memory=MEMORY,
     software=(maven_jars("kafka", _HERE / "software" / "4.3.1"),),
     archive=partial(read_tarball, "kafka"),
     requirements=(JAVA,),

@@ -5,17 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from shlex import quote
 
 from provisioning.errors import DeploymentError
 from provisioning.hosts import daemons
-from provisioning.hosts.daemons import DaemonState, Probe
+from provisioning.hosts.daemons import Probe
 from provisioning.hosts.host import Host, on_all
 from systems.deployment import CLIENT, Endpoints, Plan, SoftwareStore
 from systems.jvm import class_data
 from systems.jvm import processes as jvm
-from systems.processes import Process, await_ready, collect_logs, hosts_of, on_host, place, states
+from systems.processes import Process, await_ready, hosts_of, on_host, place
 from systems.pulsar import layout as places
 from systems.pulsar.admin import Admin
 from systems.pulsar.durability import level_settings
@@ -37,8 +36,8 @@ class PulsarDeployment:
         self.version = store.version(self.system)
         self._store = store
         self._layout = places.layout(hosts)
-        self._processes = self._layout.processes
-        self._hosts = hosts_of(self._processes)
+        self.processes = self._layout.processes
+        self._hosts = hosts_of(self.processes)
         self._software = ""  # relative to a host's root; known once installed
         self._plan: Plan | None = None
         self._intended: dict[str, dict[str, str]] = {}
@@ -53,7 +52,7 @@ class PulsarDeployment:
 
     def configure(self, plan: Plan) -> Settings:
         rendered, intended = self._render(plan)
-        place(self._processes, rendered)
+        place(self.processes, rendered)
         self._plan, self._intended, self._ledgers = plan, intended, {}
         return intended
 
@@ -61,7 +60,7 @@ class PulsarDeployment:
         """Every host's files (path -> content), and the settings in them."""
         level = level_settings(plan.durability)
         plan.require_brokers(self.system, len(self._layout.bookies))
-        rendered, intended = jvm.render_all(self._processes, lambda each: places.files(each, self._layout, plan))
+        rendered, intended = jvm.render_all(self.processes, lambda each: places.files(each, self._layout, plan))
         intended["namespace"] = (
             level.namespace(plan.replication_factor)
             | {"numBundles": places.bundles(plan)}
@@ -78,15 +77,13 @@ class PulsarDeployment:
         return rendered, intended
 
     def primed(self) -> bool:
-        kinds = [(each.host, each.daemon) for each in self._processes]
+        kinds = [(each.host, each.daemon) for each in self.processes]
         return class_data.there([*kinds, (self._layout.setup.host, places.SETUP)], self._software)
 
     def keep_priming(self) -> None:
         class_data.keep(self._hosts, self._software)
 
     def start(self) -> None:
-        if self._planned().prime:
-            class_data.prepare(self._hosts, self._software)
         zookeepers, stores = self._layout.zookeepers, self._layout.bookies + self._layout.brokers
         on_all("pulsar: making data directories", self._hosts, self._make_directories)
         self._start(zookeepers)
@@ -129,12 +126,6 @@ class PulsarDeployment:
     def under_replicated(self) -> Sequence[str]:
         # With an ensemble of all bookies, one that takes no writes leaves every ledger a copy short.
         return [f"ledgers on {component}" for component in self._admin.lacking_bookies()]
-
-    def daemons(self) -> Sequence[DaemonState]:
-        return states(self._processes)
-
-    def collect_logs(self, target: Path) -> None:
-        collect_logs(self._processes, target)
 
     def _planned(self) -> Plan:
         if self._plan is None or not self._software:

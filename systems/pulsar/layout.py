@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from provisioning.errors import DeploymentError
 from provisioning.hosts.daemons import Daemon
@@ -16,6 +17,7 @@ from systems.deployment import Plan
 from systems.jvm import processes as jvm
 from systems.jvm.rendering import size_bytes
 from systems.processes import Process, hosts_for, on_each, on_host, scratch
+from systems.profile import memory_classes
 from systems.pulsar.durability import BYPASS, level_settings
 from systems.rendering import render
 
@@ -27,11 +29,7 @@ ZOOKEEPER_PORT, BOOKIE_PORT, BOOKIE_HTTP_PORT, SERVICE_PORT, WEB_PORT = 2181, 31
 ZOOKEEPER_PORTS = (ZOOKEEPER_PORT, 2888, 3888)
 # Bundles that a namespace's topics are spread over, and these over the brokers: the vendor's 16 can't give three brokers as many each.
 BUNDLES = 12
-DEFAULT_MEMORY: dict[str, dict[str, str]] = {
-    "zookeeper": {"heap": "128m"},
-    "bookie": {"heap": "256m", "direct": "512m"},
-    "broker": {"heap": "384m", "direct": "512m"},
-}
+MEMORY = memory_classes(Path(__file__).with_name("memory.toml"))
 ROCKSDB_FILES = ("default_rocksdb.conf", "entry_location_rocksdb.conf", "ledger_metadata_rocksdb.conf")
 DIRECTORIES = "directories"
 SETUP = "setup"  # the class data of what writes the first metadata
@@ -123,7 +121,7 @@ def _directories(path: str, count: str) -> tuple[str, ...]:
 
 def files(process: Process, everything: Layout, plan: Plan) -> dict[str, str]:
     """Every file of one process: path -> content."""
-    memory = DEFAULT_MEMORY[process.daemon] | dict(plan.memory.get(process.daemon, {}))
+    memory = MEMORY.of(process.daemon, plan.memory)
     arguments = render(
         "pulsar/templates/java.jvm.j2",
         daemon=process.daemon,

@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from systems.jvm.processes import JAVA
-from systems.profile import memory_classes
 from systems.pulsar.deployment import PulsarDeployment
 from systems.pulsar.durability import BYPASS, CANNOT, DIFFERENCES, durability_table
-from systems.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, SERVICE_PORT, WEB_PORT, ZOOKEEPER_PORTS
+from systems.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, MEMORY, SERVICE_PORT, WEB_PORT, ZOOKEEPER_PORTS
 from systems.pulsar.load_tool import PulsarPerf
 from systems.pulsar.own_values import OWN_VALUES
 from systems.software.maven import MAVEN, maven_jars
@@ -27,7 +26,7 @@ PULSAR = System(
     differences=DIFFERENCES,
     own_values=OWN_VALUES,
     profiles=_HERE / "profiles",
-    memory=memory_classes(_HERE / "memory.toml"),
+    memory=MEMORY,
     software=(
         maven_jars("pulsar", _HERE / "software" / "4.2.4"),
         maven_jars("pulsar-perf", _HERE / "load_tool_software" / "4.0.8"),

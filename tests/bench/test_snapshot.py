@@ -32,8 +32,9 @@ class Played:
     def __init__(self, fails: Exception | None = None, blocked: threading.Event | None = None) -> None:
         self.asked: list[str] = []
         self._fails, self._blocked = fails, blocked
+        self.processes = self
 
-    def daemons(self) -> Sequence[DaemonState]:
+    def states(self) -> Sequence[DaemonState]:
         self.asked.append("daemons")
         return [STATE]
 
@@ -77,6 +78,7 @@ class Scene:
 
 @pytest.fixture(autouse=True)
 def _hosts_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.run.snapshot.states", Played.states)
     monkeypatch.setattr("bench.run.snapshot.facts.boot_ids", lambda hosts: {host.name: "b" for host in hosts})
     clocks = {"broker-1": SimpleNamespace(bound_ns=3, source="PHC0")}
     monkeypatch.setattr("bench.run.snapshot.clock_bounds", lambda _hosts: clocks)

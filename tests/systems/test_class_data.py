@@ -46,7 +46,6 @@ def served(host: ShellHost, *, record: bool = False) -> str:
 def test_what_was_recorded_is_used_once_it_is_kept(host: ShellHost) -> None:
     """Neither a missing archive nor one that is only recorded changes anything."""
     assert FROM_ARCHIVE not in served(host)
-    class_data.prepare([host], SOFTWARE)
     assert FROM_ARCHIVE not in served(host, record=True)
     assert FROM_ARCHIVE not in served(host)
     assert not class_data.there([(host, "broker")], SOFTWARE)
@@ -60,7 +59,6 @@ def test_what_was_recorded_is_used_once_it_is_kept(host: ShellHost) -> None:
 
 def test_an_archive_of_other_jars_is_left_alone(host: ShellHost) -> None:
     """The JVM goes on without it."""
-    class_data.prepare([host], SOFTWARE)
     served(host, record=True)
     class_data.keep([host], SOFTWARE)
     jar = Path(host.record.root, SOFTWARE, "libs", "greeter.jar")
@@ -70,7 +68,6 @@ def test_an_archive_of_other_jars_is_left_alone(host: ShellHost) -> None:
 
 def test_every_host_is_asked(host: ShellHost, tmp_path: Path) -> None:
     """One host without is enough for a no."""
-    class_data.prepare([host], SOFTWARE)
     served(host, record=True)
     class_data.keep([host], SOFTWARE)
     bare = ShellHost(dataclasses.replace(host.record, name="broker-2", root=str(tmp_path / "bare")))

@@ -20,6 +20,7 @@ from provisioning.software.store import Store
 from systems.deployment import Plan, Topic
 from systems.jvm.readback import look
 from systems.kafka.deployment import KafkaDeployment
+from systems.processes import collect_logs, states
 from systems.registry import DURABILITY, software
 from systems.settings import Drift, Settings, drift
 
@@ -109,12 +110,12 @@ def test_a_second_start_is_refused(cluster: Cluster) -> None:
 
 def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster, tmp_path: Path) -> None:
     """Every process is gone; logs and configuration of every host are fetched; asking on is an error, not a hang."""
-    before = cluster.deployment.daemons()
+    before = states(cluster.deployment.processes)
     assert all(state.pid and state.rss_peak_bytes and not state.out_of_memory for state in before)
     daemons.stop_everything(cluster.brokers)
-    assert all(state.pid is None for state in cluster.deployment.daemons())
+    assert all(state.pid is None for state in states(cluster.deployment.processes))
     assert all(daemons.running(host) == {} for host in cluster.brokers)
-    cluster.deployment.collect_logs(tmp_path)
+    collect_logs(cluster.deployment.processes, tmp_path)
     for host in cluster.brokers:
         assert b"Kafka Server started" in (tmp_path / host.name / "kafka-broker.log").read_bytes()
         assert (tmp_path / host.name / "broker.properties").is_file()

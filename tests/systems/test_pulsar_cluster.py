@@ -17,6 +17,7 @@ from provisioning.reset.wiping import wipe
 from provisioning.software.store import Store
 from systems.deployment import Plan, Topic
 from systems.jvm.readback import look
+from systems.processes import collect_logs, states
 from systems.pulsar.deployment import PulsarDeployment
 from systems.registry import DURABILITY, software
 from systems.settings import Drift, Settings, drift
@@ -103,15 +104,15 @@ def test_where_partitions_landed_is_told(cluster: Cluster) -> None:
 
 def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster, tmp_path: Path) -> None:
     """A dead bookie is seen as lost replicas; then every process is gone, and logs and configuration are fetched."""
-    before = cluster.deployment.daemons()
+    before = states(cluster.deployment.processes)
     assert len(before) == 9
     assert all(state.pid and state.rss_peak_bytes and not state.out_of_memory for state in before)
     daemons.stop(cluster.brokers[2], ["bookie"])
     assert cluster.deployment.under_replicated() == ["ledgers on bookie/broker-3"]
     daemons.stop_everything(cluster.brokers)
-    assert all(state.pid is None for state in cluster.deployment.daemons())
+    assert all(state.pid is None for state in states(cluster.deployment.processes))
     assert all(daemons.running(host) == {} for host in cluster.brokers)
-    cluster.deployment.collect_logs(tmp_path)
+    collect_logs(cluster.deployment.processes, tmp_path)
     for host in cluster.brokers:
         found = {path.name for path in (tmp_path / host.name).iterdir()}
         assert {"pulsar-zookeeper.log", "pulsar-bookie.log", "pulsar-broker.log"} <= found

@@ -11,11 +11,11 @@ from pathlib import Path
 from provisioning.cache import Notice, sha256_of
 from provisioning.errors import DeploymentError
 from provisioning.hosts import daemons
-from provisioning.hosts.daemons import Daemon, DaemonState, Probe
+from provisioning.hosts.daemons import Daemon, Probe
 from provisioning.hosts.host import Host
 from provisioning.software.software import entry_of
 from systems.deployment import Endpoints, Plan, SoftwareStore, level_of
-from systems.processes import await_ready, collect_logs, hosts_for, on_each, place, states
+from systems.processes import await_ready, hosts_for, on_each, place
 from systems.settings import Settings
 from systems.system import ProducerRate, System
 
@@ -54,8 +54,8 @@ class ToyDeployment:
 
     def __init__(self, hosts: Sequence[Host], store: SoftwareStore) -> None:
         brokers, _ = hosts_for("toy", hosts)
-        self._processes = on_each("toy", "log", [min(brokers, key=lambda host: host.name)], "log.json")
-        [self._log] = self._processes
+        self.processes = on_each("toy", "log", [min(brokers, key=lambda host: host.name)], "log.json")
+        [self._log] = self.processes
         self._host = self._log.host
         self._store, self.version = store, store.version("toy")
         self._software = ""
@@ -75,7 +75,7 @@ class ToyDeployment:
     def configure(self, plan: Plan) -> Settings:
         intended = self.intended_settings(plan)
         config = {**intended["log"], "port": PORT, "sync": intended["log"]["sync"] == "true"}
-        place(self._processes, {self._host.name: {self._log.config_path: json.dumps(config)}})
+        place(self.processes, {self._host.name: {self._log.config_path: json.dumps(config)}})
         self._plan = plan
         return intended
 
@@ -90,7 +90,7 @@ class ToyDeployment:
         server = f"{self._host.record.root}/{self._software}/server.py"
         daemons.start(self._host, [Daemon("log", ("python3", server, self._log.config_path), self._log.log_path)])
         ready = Probe("the log to open", ("ready",), path=self._log.log_path)
-        await_ready("toy: starting", self._processes, lambda _process: ready, limit_s=60.0)
+        await_ready("toy: starting", self.processes, lambda _process: ready, limit_s=60.0)
 
     def create_topics(self) -> None:
         return None
@@ -114,12 +114,6 @@ class ToyDeployment:
 
     def under_replicated(self) -> Sequence[str]:
         return ()
-
-    def daemons(self) -> Sequence[DaemonState]:
-        return states(self._processes)
-
-    def collect_logs(self, target: Path) -> None:
-        collect_logs(self._processes, target)
 
     @property
     def _folder(self) -> str:

@@ -16,13 +16,14 @@ import pytest
 
 from provisioning.testbeds.local.processes import belongs_to, listener_of
 from systems.deployment import Deployment
+from systems.processes import states
 
 
 def pids_of(deployment: Deployment, hosts: Sequence[str] | None = None) -> list[int]:
     """The running daemons of a deployment, on all hosts or on those named; there must be some."""
-    states = [state for state in deployment.daemons() if hosts is None or state.host in hosts]
-    pids = [state.pid for state in states if state.pid is not None]
-    assert pids and len(pids) == len(states), states
+    found = [state for state in states(deployment.processes) if hosts is None or state.host in hosts]
+    pids = [state.pid for state in found if state.pid is not None]
+    assert pids and len(pids) == len(found), found
     return pids
 
 

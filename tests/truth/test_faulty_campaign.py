@@ -12,6 +12,7 @@ import pytest
 from provisioning.hosts import daemons
 from provisioning.hosts.inventory import Inventory
 from provisioning.hosts.ssh import SshHost
+from systems.processes import states
 from tests.truth.campaigns import Act, Played, Scene, play
 from tests.truth.faults import connection_pids, listening_ports, pids_of, processes_of, signal_all, worker_pids
 
@@ -28,7 +29,7 @@ def freeze(scene: Scene, *hosts: str) -> None:
 
 def kill(scene: Scene, *hosts: str, daemon: str = "broker") -> None:
     """One daemon on each of those hosts is killed."""
-    pids = [each.pid for each in scene.deployment.daemons() if each.host in hosts and each.daemon == daemon]
+    pids = [each.pid for each in states(scene.deployment.processes) if each.host in hosts and each.daemon == daemon]
     signal_all([pid for pid in pids if pid is not None], signal.SIGKILL)
 
 
