@@ -52,7 +52,7 @@ def unlike(kept: Basis | None, here: Basis) -> list[str]:
 
 def _deployment_of(system: str, checkout: Path) -> list[str]:
     """The system's own folder and all that systems share, but clients and load tools, which put nothing on broker hosts."""
-    others = {checkout / each.client_folder for name, each in SYSTEMS.items() if name != system}
+    others = {checkout / "systems" / name for name in SYSTEMS if name != system}
     return [
         str(file.relative_to(checkout))
         for file in (checkout / "systems").rglob("*")

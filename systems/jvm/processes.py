@@ -9,7 +9,7 @@ from provisioning.hosts.requirement import Requirement
 from systems.deployment import Plan
 from systems.jvm.class_data import flag
 from systems.jvm.rendering import jvm_flags, override_jvm_flags, override_properties, properties
-from systems.processes import Process
+from systems.processes import Process, scratch
 from systems.rendering import render
 
 JAVA = Requirement(
@@ -34,16 +34,22 @@ def argument_file(process: Process) -> str:
     return f"{process.etc}/{process.daemon}.jvm"
 
 
-def logging_file(process: Process) -> str:
-    return f"{process.etc}/log4j2.properties"
+def tool_arguments(process: Process) -> str:
+    return f"{process.etc}/tool.jvm"
 
 
-def files(process: Process, plan: Plan, *, config: str, arguments: str) -> dict[str, str]:
-    """The files of one process, the plan's overrides in them: path -> content."""
+def files(process: Process, plan: Plan, *, config: str, arguments: str, **sizes: object) -> dict[str, str]:
+    """The files of one process, and the argument file of its system's tools: path -> content, the plan's overrides in it.
+
+    `config` is a whole file; `arguments` names a template of the system, which `sizes` fill.
+    """
+    templates, log4j2, tmp = f"{process.system}/templates", f"{process.etc}/log4j2.properties", scratch(process.host)
+    flags = render(f"{templates}/{arguments}", daemon=process.daemon, log4j2=log4j2, tmp=tmp, **sizes)
     return {
         process.config_path: override_properties(config, plan.overrides_for(process.component)),
-        argument_file(process): override_jvm_flags(arguments, plan.overrides_for(f"jvm/{process.component}")),
-        logging_file(process): render("jvm/templates/log4j2.properties.j2"),
+        argument_file(process): override_jvm_flags(flags, plan.overrides_for(f"jvm/{process.component}")),
+        tool_arguments(process): render(f"{templates}/tool.jvm.j2", tmp=tmp),
+        log4j2: render("jvm/templates/log4j2.properties.j2"),
     }
 
 

@@ -14,7 +14,7 @@ from contract.durability import quorum_of
 from provisioning.hosts.host import Host
 from systems.deployment import Plan, Topic
 from systems.jvm import processes as jvm
-from systems.processes import Process, hosts_for, on_each, scratch
+from systems.processes import Process, hosts_for, on_each
 from systems.profile import memory_classes
 from systems.rendering import render
 
@@ -95,15 +95,10 @@ def _properties(node: Process, all_nodes: Sequence[Process], plan: Plan) -> str:
 
 def files(node: Process, all_nodes: Sequence[Process], plan: Plan) -> dict[str, str]:
     """Every file of the node: path -> content."""
-    arguments = render(
-        "kafka/templates/broker.jvm.j2",
-        heap=MEMORY.of(node.daemon, plan.memory)["heap"],
-        log4j2=jvm.logging_file(node),
-        tmp=scratch(node.host),
-    )
+    heap = MEMORY.of(node.daemon, plan.memory)["heap"]
+    config = _properties(node, all_nodes, plan)
     return {
-        **jvm.files(node, plan, config=_properties(node, all_nodes, plan), arguments=arguments),
-        f"{node.etc}/tool.jvm": render("kafka/templates/tool.jvm.j2", tmp=scratch(node.host)),
+        **jvm.files(node, plan, config=config, arguments="broker.jvm.j2", heap=heap),
         f"{node.etc}/tool.properties": render("kafka/templates/tool.properties.j2"),
     }
 
@@ -111,7 +106,7 @@ def files(node: Process, all_nodes: Sequence[Process], plan: Plan) -> dict[str, 
 def tool_argv(node: Process, software: str, tool: str, *arguments: str, prime: bool = False) -> tuple[str, ...]:
     """What runs one of Kafka's own tools (its class) on the node's host. Those that ask brokers share their class data."""
     kind = FORMAT if tool == FORMAT_TOOL else ADMIN
-    return jvm.java(f"{node.etc}/tool.jvm", software, kind, tool, *arguments, prime=prime)
+    return jvm.java(jvm.tool_arguments(node), software, kind, tool, *arguments, prime=prime)
 
 
 def format_command(log_dirs: Sequence[str], config_path: str, kept: str, tool: str, *, anew: bool) -> str:

@@ -16,7 +16,7 @@ from provisioning.hosts.host import Host
 from systems.deployment import Plan
 from systems.jvm import processes as jvm
 from systems.jvm.rendering import size_bytes
-from systems.processes import Process, hosts_for, on_each, on_host, scratch
+from systems.processes import Process, hosts_for, on_each, on_host
 from systems.profile import memory_classes
 from systems.pulsar.durability import BYPASS, level_settings
 from systems.rendering import render
@@ -122,18 +122,10 @@ def _directories(path: str, count: str) -> tuple[str, ...]:
 def files(process: Process, everything: Layout, plan: Plan) -> dict[str, str]:
     """Every file of one process: path -> content."""
     memory = MEMORY.of(process.daemon, plan.memory)
-    arguments = render(
-        "pulsar/templates/java.jvm.j2",
-        daemon=process.daemon,
-        heap=memory["heap"],
-        direct=memory.get("direct"),
-        log4j2=jvm.logging_file(process),
-        tmp=scratch(process.host),
-    )
+    config, sizes = _config(process, everything, plan, memory), {"heap": memory["heap"], "direct": memory.get("direct")}
     rocksdb = ROCKSDB_FILES if process.daemon == "bookie" else ()
     return {
-        **jvm.files(process, plan, config=_config(process, everything, plan, memory), arguments=arguments),
-        f"{process.etc}/tool.jvm": render("pulsar/templates/tool.jvm.j2", tmp=scratch(process.host)),
+        **jvm.files(process, plan, config=config, arguments="java.jvm.j2", **sizes),
         **{f"{process.etc}/{name}": render(f"pulsar/templates/{name}.j2") for name in rocksdb},
     }
 
@@ -187,4 +179,4 @@ def daemon(process: Process, software: str, plan: Plan) -> Daemon:
 def setup_argv(process: Process, software: str, *arguments: str, prime: bool) -> tuple[str, ...]:
     """What writes the cluster's first metadata, run beside one of its processes."""
     main = "org.apache.pulsar.PulsarClusterMetadataSetup"
-    return jvm.java(f"{process.etc}/tool.jvm", software, SETUP, main, *arguments, prime=prime)
+    return jvm.java(jvm.tool_arguments(process), software, SETUP, main, *arguments, prime=prime)
