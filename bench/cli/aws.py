@@ -32,6 +32,7 @@ from bench.cli.options import (
     stack_of,
     thresholds_option,
 )
+from bench.cli.outcome import Outcome
 from bench.cli.readiness import require_ready, zones_of
 from bench.cli.teardown import DOWN_STEP, SWEEP_STEP, UP_STEP, Keeper
 from bench.cli.testbed import print_vetting, vet_testbed
@@ -96,7 +97,7 @@ def aws_campaign(
     tarballs: Mapping[str, Path],
     plain: bool,
     again: bool,
-) -> int:
+) -> Outcome:
     """All of it on AWS: cost and confirmation, hosts up, vetted, the campaign, a report on EMR, hosts down, nothing left."""
     campaign = load_campaign(campaign_file)
     prepared = prepare(campaign, campaign_file, stack_kind(), choice)
@@ -119,14 +120,14 @@ def aws_campaign(
         )
         if not (yes or agreed()):
             console.print("Nothing was started.")
-            return 1
+            return Outcome.ERROR
         if detach:
             held.close()  # the stack is the other process' from now on
             options = ["--keep"] * keep + ["--max-replacements", str(max_replacements)]
             options += ["--wait-for-capacity", str(wait_minutes)]
             options += [f"--software={system}={path.resolve()}" for system, path in tarballs.items()]
             leave_to_itself(stack_name, [str(campaign_file.resolve()), *shlex.split(choice.typed), *options])
-            return 0
+            return Outcome.DONE
         repeat = [f"samebox campaign aws {shown(campaign_file)}{choice.typed} --stack {stack_name}"]
         with reporter_of(plain, steps) as reporter:
             testbed = AwsTestbed(stack, on_line=reporter.detail, capacity_wait=capacity_wait)

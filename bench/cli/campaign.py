@@ -32,6 +32,7 @@ from bench.cli.options import (
     stack_option,
     target_of,
 )
+from bench.cli.outcome import Outcome
 from bench.cli.teardown import undisturbed
 from bench.cli.testbed import print_vetting, vet_testbed
 from bench.orchestrator.launch import HANDOVER_STEP
@@ -84,7 +85,7 @@ def run(
     again: bool,
     detach: bool,
     master: str,
-) -> int:
+) -> Outcome:
     """Run a campaign on a testbed that is up, and report. Exits 2 if a trial is invalid.
 
     With --detach it runs on a host of the testbed, and this machine may be closed: `samebox status` says how far it is, from
@@ -113,7 +114,7 @@ def run(
             if detach:
                 typed = target.typed
                 leave(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat, typed=typed)
-                return 0
+                return Outcome.DONE
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             if not report_here:
                 return recorded(results, target)
@@ -137,7 +138,7 @@ def resume(
     plain: bool,
     no_report: bool,
     master: str,
-) -> int:
+) -> Outcome:
     """Continue a campaign on the same testbed; finished trials are kept, none is repeated.
 
     One that was started with --detach is followed to its end, from any machine: it is started again if it has died, its records
@@ -152,14 +153,12 @@ def resume(
         report_here = inventory.records_bucket is None and not no_report
         if report_here:
             require_spark()
-        code = bring_home(inventory, results, target.typed, plain=plain)
-        if code:
-            return code
+        fetched = bring_home(inventory, results, target.typed, plain=plain)
         manifest = results.manifest("repeat")
         campaign, choice = load_campaign(results.campaign_file), choice_of(manifest)
         prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind, choice)
         require_continuable(results, prepared, inventory)
-        left = [] if code == 0 else [VETTING_STEP, *steps_to_run(prepared, results.finished(), results.probed())]
+        left = [] if fetched else [VETTING_STEP, *steps_to_run(prepared, results.finished(), results.probed())]
         if left:
             _require_time(inventory, left)
         reporting = [report_step(len(prepared.trials))] if report_here else []
@@ -190,7 +189,7 @@ def report(
     outputs_file: Path | None,
     cluster: str | None,
     plain: bool,
-) -> int:
+) -> Outcome:
     """Turn a campaign's records into its report, with PySpark. Exits 2 if a trial is invalid.
 
     With --on emr that happens on AWS, on a cluster that is started for it and ends with it. Interrupted, or typed twice, the
@@ -230,7 +229,7 @@ def whole_campaign() -> None:
 @master_option
 def local_campaign(
     campaign_file: Path, choice: Choice, tarballs: Mapping[str, Path], plain: bool, again: bool, master: str
-) -> int:
+) -> Outcome:
     """All of it on this machine."""
     require_spark()
     campaign = load_campaign(campaign_file)

@@ -44,7 +44,7 @@ def claims(
     verbose: bool,
     as_json: bool,
     plain: bool,
-) -> int:
+) -> None:
     """Say of each claim of the published comparisons whether the evidence confirms or contradicts it.
 
     The evidence is what the documents print themselves, beside the raw results that one of them published; with --evidence, a
@@ -68,7 +68,7 @@ def claims(
     ]
     if as_json:
         click.echo(json.dumps({**found, "claims": chosen, "counts": _counts(chosen)}, indent=1))
-        return 0
+        return
     others = 0
     if found["evidence"]["kind"] != "printed" and not ids:
         touched = [each for each in chosen if _concerns(found["evidence"], each)]
@@ -80,7 +80,6 @@ def claims(
     elif chosen:
         _print_table(console, chosen)
     _print_counts(console, found["evidence"], chosen, others)
-    return 0
 
 
 def _print_table(console: Console, chosen: Sequence[Verdict]) -> None:

@@ -28,7 +28,7 @@ from provisioning.errors import SameboxError
     "read back), checks, software or samebox.",
 )
 @json_option
-def compare(first: Path, second: Path, despite: tuple[str, ...], as_json: bool) -> int:
+def compare(first: Path, second: Path, despite: tuple[str, ...], as_json: bool) -> None:
     """Put two campaigns' figures side by side: one run twice, or before and after one change.
 
     FIRST and SECOND are results folders with a report. Refuses campaigns that aren't alike, naming what differs.
@@ -36,7 +36,7 @@ def compare(first: Path, second: Path, despite: tuple[str, ...], as_json: bool) 
     document = _document(first, second, despite)
     if as_json:
         click.echo(json.dumps(document, indent=1))
-        return 0
+        return
     for each in document["differences"]:
         click.echo(f"differs  {each['group']}: {each['condition']}: {each['first'] or '-'} / {each['second'] or '-'}")
     table_console().print(_table(document["figures"]))
@@ -44,7 +44,6 @@ def compare(first: Path, second: Path, despite: tuple[str, ...], as_json: bool) 
         "Medians over the sound trials. The two campaigns share no block, so time and whatever else changed between them is in each "
         "ratio, and there is no interval: a ratio whose ranges overlap shows no difference."
     )
-    return 0
 
 
 def _document(first: Path, second: Path, despite: tuple[str, ...]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from bench.cli.options import Target, console, shown
+from bench.cli.outcome import Outcome
 from bench.progress import Reporter
 from bench.report.here import Verdicts
 from bench.results.folder import Results
@@ -33,15 +34,15 @@ def says_how_to_go_on(
         raise
 
 
-def recorded(results: Results, target: Target) -> int:
-    """Says where the records of a campaign are whose report is still to be made; returns the exit code."""
+def recorded(results: Results, target: Target) -> Outcome:
+    """Says where the records of a campaign are whose report is still to be made."""
     bucket, next_step = results.records_bucket(), f"samebox report {shown(results.root)}"
     place = shown(results.root)
     if bucket is not None:
         place = f"s3://{bucket}/{results_folder(results.name_in_bucket())}"
         next_step += f" --on emr --stack {target.stack_name or 'NAME'}"
     console.print(f"The records are in {place}. Next: {next_step}", markup=False)
-    return 0
+    return Outcome.DONE
 
 
 def way_back(results: Results) -> str:
@@ -50,8 +51,8 @@ def way_back(results: Results) -> str:
     return f"The records stay in {place}. To make the report on this machine: samebox report {shown(results.root)} --from {place}"
 
 
-def conclude(results: Results, verdicts: Verdicts) -> int:
-    """Says how a campaign came out and where its report is; returns the exit code."""
+def conclude(results: Results, verdicts: Verdicts) -> Outcome:
+    """Says how a campaign came out and where its report is."""
     for sentence in verdicts.not_met:
         console.print(f"not met   {sentence}", markup=False)
     for sentence in verdicts.excluded:
@@ -60,4 +61,4 @@ def conclude(results: Results, verdicts: Verdicts) -> int:
     trust = "all valid" if verdicts.sound else "NOT all valid"
     console.print(f"{finished} trials, {trust}.", markup=False)
     click.echo(f"Report: {shown(results.report_file)}")
-    return 0 if verdicts.sound else 2
+    return Outcome.DONE if verdicts.sound else Outcome.UNSOUND

@@ -22,8 +22,6 @@ from provisioning.hosts.inventory import Inventory
 from provisioning.hosts.ssh import connected
 from provisioning.testbeds.local.lock import exclusive
 
-INTERRUPTED = 130
-
 
 def detached_state(inventory: Inventory) -> State:
     """How a detached campaign on the testbed stands."""
@@ -60,15 +58,15 @@ def leave(
     reporter.notice(f"Follow it, and get its records and report: samebox resume {shown(results.root)}{typed}")
 
 
-def bring_home(inventory: Inventory, results: Results, typed: str, *, plain: bool) -> int | None:
+def bring_home(inventory: Inventory, results: Results, typed: str, *, plain: bool) -> bool:
     """Follows the detached campaign that has the testbed until its records are here, then gives the testbed back.
 
-    None if no detached campaign is there; else the exit code so far. Raises MissingRequirement if it isn't the one of `results`.
+    Returns whether there was one. Raises MissingRequirement if it isn't the one of `results`.
     """
     with orchestrator_host(inventory) as host:
         state = read_state(host)
         if state.claim is None:
-            return None
+            return False
         if state.claim.campaign != results.root.name:
             require_free(state, typed)
         with console.status(state.claim.sentence()) as status:
@@ -87,15 +85,15 @@ def bring_home(inventory: Inventory, results: Results, typed: str, *, plain: boo
                     "No longer watched; the campaign goes on. "
                     f"Again: samebox resume {shown(results.root)}{typed}   End it: samebox abandon{typed}"
                 )
-                return INTERRUPTED
+                raise
     _note_keys_left(release(inventory))
-    return 0
+    return True
 
 
 @click.command()
 @inventory_option
 @stack_option
-def abandon(inventory_file: Path | None, stack_name: str | None) -> int:
+def abandon(inventory_file: Path | None, stack_name: str | None) -> None:
     """Give up a campaign that runs by itself: end it, fetch its finished trials, leave nothing of it on the hosts."""
     target: Target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
@@ -103,14 +101,13 @@ def abandon(inventory_file: Path | None, stack_name: str | None) -> int:
         state = detached_state(inventory)
         if state.claim is None:
             console.print("No campaign runs by itself there.")
-            return 0
+            return
         results = Results(RESULTS / state.claim.campaign)
         with console.status(state.claim.sentence()) as status:
             keys_left = give_up(inventory, results, state, status.update)
         _note_keys_left(keys_left)
     there = f"; {len(results.finished())} trials are in {shown(results.root)}" if results.root.exists() else ""
     console.print(f"Given up{there}.", markup=False)
-    return 0
 
 
 def _note_keys_left(hosts: Sequence[str]) -> None:

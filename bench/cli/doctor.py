@@ -24,6 +24,7 @@ from bench.campaign.space import gibibytes
 from bench.checkout import CHECKOUT
 from bench.cli.money import cost_of
 from bench.cli.options import json_option, stack_kind, table_console
+from bench.cli.outcome import Outcome
 from bench.cli.readiness import findings_of
 from provisioning.cache import user_cache
 from provisioning.errors import InvalidInput
@@ -146,7 +147,7 @@ LOOKS: tuple[Callable[[], Finding], ...] = (
     help="With --stack: whether credentials outlast this campaign.",
 )
 @json_option
-def doctor(stack: str | None, campaign_file: Path | None, as_json: bool) -> int:
+def doctor(stack: str | None, campaign_file: Path | None, as_json: bool) -> Outcome:
     """Say what this machine has and lacks for samebox; with --stack, what AWS has and lacks for a stack."""
     if campaign_file is not None and stack is None:
         raise InvalidInput("--campaign FILE is compared with the credentials for a stack: name it with --stack.")
@@ -158,7 +159,7 @@ def doctor(stack: str | None, campaign_file: Path | None, as_json: bool) -> int:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:
         table_console().print(table_of(findings))
-    return 1 if any(finding.met is False for finding in findings) else 0
+    return Outcome.ERROR if any(finding.met is False for finding in findings) else Outcome.DONE
 
 
 def seconds_of(campaign_file: Path, stack: str) -> float:

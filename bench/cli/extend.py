@@ -22,7 +22,7 @@ def _finite(context: click.Context, parameter: click.Parameter, value: float) ->
 @click.command()
 @click.argument("hours", type=click.FloatRange(0, 168), callback=_finite)
 @click.option("--stack", "name", metavar="NAME", required=True, help="The Pulumi stack whose hosts shall live longer.")
-def extend(hours: float, name: str) -> int:
+def extend(hours: float, name: str) -> None:
     """Let a stack's hosts live HOURS longer: the timer outside and every host's own. 0 arms them all anew."""
     stack = stack_of(name)
     with console.status("extending") as status:
@@ -33,4 +33,3 @@ def extend(hours: float, name: str) -> int:
     click.echo(
         f"{len(extended.hosts)} hosts end at {extended.expires}, in {left_h:.1f} h: {', '.join(extended.hosts)}."
     )
-    return 0

@@ -40,7 +40,7 @@ MARKS = {"changed": "[yellow]changed[/]", "left": "[yellow]left[/]"}
 @click.option("--erase", is_flag=True, help="Overwrite owned disks that hold something (asks first).")
 @click.option("--yes", is_flag=True, help="Don't ask before overwriting.")
 @json_option
-def prepare(inventory_file: Path | None, stack_name: str | None, erase: bool, yes: bool, as_json: bool) -> int:
+def prepare(inventory_file: Path | None, stack_name: str | None, erase: bool, yes: bool, as_json: bool) -> None:
     """Bring a testbed's hosts into the state that is measured in: packages, disks, settings, clocks. Changes what differs."""
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
@@ -55,7 +55,6 @@ def prepare(inventory_file: Path | None, stack_name: str | None, erase: bool, ye
         click.echo(json.dumps([asdict(row) for row in preparation.rows], indent=1))
     else:
         print_preparation(preparation, target)
-    return 0
 
 
 def prepare_testbed(inventory: Inventory, notice: Callable[[str], None], *, erase: bool = False) -> Preparation:

@@ -1,8 +1,4 @@
-"""The samebox command: the only place that prints errors and decides exit codes.
-
-Exit codes: 0 ok (an outcome may be "not met"), 1 operator or infrastructure error, 2 it ran but something is invalid, unknown or
-rejected, 130 interrupted.
-"""
+"""The samebox command: the only place that prints errors, and turns how a command came out into an exit code."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ import sys
 from types import FrameType
 
 import click
-from rich.console import Console
 
 from bench.cli import (
     aws,
@@ -32,15 +27,16 @@ from bench.cli import (
     sweep,
     testbed,
 )
+from bench.cli.options import console
+from bench.cli.outcome import Outcome
 from provisioning.errors import SameboxError
 from provisioning.testbeds.aws.rehearsal.mark import NOTICE, rehearsing
 
-OK, ERROR, UNSOUND, INTERRUPTED = 0, 1, 2, 130
-# what to do about what the operating system refused
-AFTER = {
+# what to do when the operating system refuses something
+REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space there"),
-    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Mend the permissions there"),
-    **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP), "Take away what stands there"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Fix the permissions there"),
+    **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP), "Move what is there out of the way"),
 }
 
 
@@ -87,29 +83,31 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup asked for it to be ignored
             signal.signal(number, _interrupt)
-    console = Console(stderr=True, highlight=False)
+    sys.exit(_run())
+
+
+def _run() -> int:
+    """Runs the command line and prints its error, if any; returns the exit code."""
     try:
-        sys.exit(samebox.main(standalone_mode=False) or OK)
-    except click.exceptions.Exit as leaving:
-        sys.exit(leaving.exit_code)
+        return int(samebox.main(standalone_mode=False) or Outcome.DONE)
     except click.ClickException as error:
-        # click's own wording of a wrong option or argument, with its usage line
-        error.show()
-        sys.exit(ERROR)
+        error.show()  # click's own wording of a wrong option or argument, with its usage line
     except SameboxError as error:
-        console.print(f"[bold red]error:[/] {_plain(str(error))}", soft_wrap=True)
-        if error.next_step:
-            console.print(f"[bold]next:[/]  {_plain(error.next_step)}", soft_wrap=True)
-        sys.exit(ERROR)
+        _print_error(str(error), error.next_step)
     except OSError as error:
         said = f"{error.filename}: {error.strerror}." if error.filename and error.strerror else str(error)
-        console.print(f"[bold red]error:[/] {_plain(said)}", soft_wrap=True)
-        if error.errno in AFTER:
-            console.print(f"[bold]next:[/]  {AFTER[error.errno]}, then type the same command again.")
-        sys.exit(ERROR)
+        step = REMEDIES.get(error.errno or 0)
+        _print_error(said, f"{step}, then run the same command again." if step else "")
     except (KeyboardInterrupt, click.Abort):
         console.print("interrupted.")
-        sys.exit(INTERRUPTED)
+        return Outcome.INTERRUPTED
+    return Outcome.ERROR
+
+
+def _print_error(message: str, next_step: str) -> None:
+    console.print(f"[bold red]error:[/] {_plain(message)}", soft_wrap=True)
+    if next_step:
+        console.print(f"[bold]next:[/]  {_plain(next_step)}", soft_wrap=True)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

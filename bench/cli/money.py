@@ -71,13 +71,14 @@ def cost(
     prices_file: Path,
     thresholds: Thresholds,
     as_json: bool,
-) -> int:
+) -> None:
     """Say what a stack's hosts cost an hour and for a CAMPAIGN, or what a run has cost. Asks nobody: prices are pinned."""
     prices = load_prices(prices_file)
     if results_dir is not None:
         if campaign_file is not None:
             raise InvalidInput("--after RESULTS knows its campaign: leave CAMPAIGN out.")
-        return _cost_after(results_dir, stack, prices, as_json)
+        _cost_after(results_dir, stack, prices, as_json)
+        return
     if campaign_file is None and choice != WHOLE:
         raise InvalidInput("--scale and --representative choose from a CAMPAIGN: name its file.")
     directory = _project()
@@ -117,7 +118,6 @@ def cost(
         _print_price_source(prices)
         for line in warning_lines(beyond):
             console.print(line, markup=False, soft_wrap=True)
-    return 0
 
 
 def cost_of(prepared: Prepared, stack: str) -> costs.CampaignCost:
@@ -252,7 +252,7 @@ def dollars(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 0.095 else f"${amount:.4f}"
 
 
-def _cost_after(results_dir: Path, stack: str | None, prices: PriceTable, as_json: bool) -> int:
+def _cost_after(results_dir: Path, stack: str | None, prices: PriceTable, as_json: bool) -> None:
     run = run_of(Results(results_dir))
     directory = _project()
     if stack is None:
@@ -272,7 +272,7 @@ def _cost_after(results_dir: Path, stack: str | None, prices: PriceTable, as_jso
             **spent.to_json(),
         }
         click.echo(json.dumps(document, indent=1))
-        return 0
+        return
     table = _table(f"{shown(results_dir)}, hosts only", "", "trials", "time", "in all", "GiB", "a GiB")
     for system in spent.systems:
         per_gib = "nothing acknowledged" if system.per_gib is None else dollars(system.per_gib)
@@ -294,4 +294,3 @@ def _cost_after(results_dir: Path, stack: str | None, prices: PriceTable, as_jso
         soft_wrap=True,
     )
     _print_price_source(prices)
-    return 0

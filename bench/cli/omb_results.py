@@ -13,12 +13,12 @@ from rich.table import Table
 from bench.checkout import CHECKOUT, RESULTS, SCRATCH
 from bench.cli.campaign import master_option, reporter_of, results_argument
 from bench.cli.options import console, json_option, plain_option, shown, table_console
+from bench.cli.outcome import Outcome
 from bench.omb.results import Import, export_results, import_results, require_folder, result_files, trials_to_export
 from bench.progress import Step
 from bench.results.folder import Results
 
 IMPORTED = RESULTS / "imported"
-REFUSED = 1
 _PIPE_COLUMNS = 200
 _FIRST_WINDOW = "first-window"  # every file has it: a word in the table would say nothing
 
@@ -28,7 +28,7 @@ _FIRST_WINDOW = "first-window"  # every file has it: a word in the table would s
 @click.option("--out", type=click.Path(path_type=Path), help=f"The folder to write.  [default: {shown(IMPORTED)}]")
 @plain_option
 @json_option
-def import_omb(files: tuple[Path, ...], out: Path | None, plain: bool, as_json: bool) -> int:
+def import_omb(files: tuple[Path, ...], out: Path | None, plain: bool, as_json: bool) -> Outcome:
     """Import result files of OpenMessaging Benchmark as the tables that own trials have. Exits 1 if a file is refused.
 
     Every generation of the format; a folder stands for the JSON files below it. What can't be believed in a file is not used, and
@@ -42,7 +42,7 @@ def import_omb(files: tuple[Path, ...], out: Path | None, plain: bool, as_json: 
         click.echo(json.dumps({"out": str(done.folder), **done.document, "values": done.values}, indent=1))
     else:
         _print_import(done)
-    return 0 if done.complete else REFUSED
+    return Outcome.DONE if done.complete else Outcome.ERROR
 
 
 @click.command(name="export-omb")
@@ -51,7 +51,7 @@ def import_omb(files: tuple[Path, ...], out: Path | None, plain: bool, as_json: 
 @click.option("--out", type=click.Path(path_type=Path), help="The folder to write.  [default: RESULTS/omb]")
 @master_option
 @plain_option
-def export_omb(results_dir: Path, trials: tuple[str, ...], out: Path | None, master: str, plain: bool) -> int:
+def export_omb(results_dir: Path, trials: tuple[str, ...], out: Path | None, master: str, plain: bool) -> None:
     """Write trials as result files of OpenMessaging Benchmark, which its bin/create_charts.py draws."""
     results = Results(results_dir)
     chosen = trials_to_export(results, trials)
@@ -71,7 +71,6 @@ def export_omb(results_dir: Path, trials: tuple[str, ...], out: Path | None, mas
         click.echo(shown(file))
     if len(written) < len(chosen):
         console.print(f"{len(chosen) - len(written)} not exported: no load was recorded.", markup=False)
-    return 0
 
 
 def _print_import(done: Import) -> None:

@@ -37,7 +37,7 @@ FEWEST_BLOCKS = 6  # of an interval, and so of a noise band; analysis' own numbe
 @choice_options
 @click.option("--stack", metavar="NAME", help="Plan for a stack on AWS, and say what it costs there.")
 @json_option
-def plan(chosen: Chosen, choice: Choice, stack: str | None, as_json: bool) -> int:
+def plan(chosen: Chosen, choice: Choice, stack: str | None, as_json: bool) -> None:
     """Print a campaign's trials in order, time, bytes on disk, what stays empty and what differs from what was published.
 
     Starts nothing. Without --stack, what it writes is compared with what is free on this machine's disk.
@@ -46,11 +46,10 @@ def plan(chosen: Chosen, choice: Choice, stack: str | None, as_json: bool) -> in
     document = _document(prepared, stack)
     if as_json:
         click.echo(json.dumps(document, indent=1))
-        return 0
+        return
     table_console().print(_table(prepared.trials))
     for line in _lines(prepared, document):
         click.echo(line)
-    return 0
 
 
 def _document(prepared: Prepared, stack: str | None) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from bench.cli.options import (
     stack_option,
     target_of,
 )
+from bench.cli.outcome import Outcome
 from bench.progress import Reporter
 from bench.proof.basis import basis_of
 from bench.proof.document import PROOF_FILE, new_folder, proof_document
@@ -82,7 +83,7 @@ def prove_durability(
     tarballs: Mapping[str, Path],
     plain: bool,
     as_json: bool,
-) -> int:
+) -> Outcome:
     """Prove each durability level on a testbed that is up: what was synced, on how many nodes, when a message was acknowledged?
 
     Exits 2 if a level is disproved or could not be shown.
@@ -101,7 +102,8 @@ def prove_durability(
     else:
         _print(document)
     _conclude(document, folder, target)
-    return 0 if all(cell["verdict"] == "proven" for cell in document["cells"]) else 2
+    proven = all(cell["verdict"] == "proven" for cell in document["cells"])
+    return Outcome.DONE if proven else Outcome.UNSOUND
 
 
 def _prove(

@@ -20,6 +20,7 @@ from bench.campaign.campaign import load_campaign
 from bench.campaign.choice import WHOLE, Choice
 from bench.checkout import CHECKOUT, STATE
 from bench.cli.options import choice_options, console, plain_option, shown
+from bench.cli.outcome import Outcome
 from provisioning.errors import InvalidInput
 from provisioning.testbeds.aws.rehearsal.mark import NOTICE, VARIABLE, rehearsing
 from provisioning.testbeds.aws.shape import read_stack_config, stack_file
@@ -157,8 +158,8 @@ def _follow(made: Rehearsal, command: Sequence[str], *, own_group: bool) -> int:
             signal.signal(number, handler)
 
 
-def _tell_what_is_left(made: Rehearsal) -> int:
-    """Says what exists in the cloud and didn't before, asking it and no tag; 1 if that is more than buckets of results."""
+def _tell_what_is_left(made: Rehearsal) -> Outcome:
+    """Says what exists in the cloud and didn't before, asking it and no tag; an ERROR if that is more than buckets of results."""
     from provisioning.testbeds.aws.rehearsal.cloud.things import buckets, things
 
     kept = sorted(buckets(made.cloud))
@@ -167,4 +168,4 @@ def _tell_what_is_left(made: Rehearsal) -> int:
     for each in others:
         console.print(f"Left, and not on purpose: {each}", markup=False, soft_wrap=True)
     console.print(f"It is gone now. Results and reports of rehearsals: {shown(FOLDER / 'results')}", soft_wrap=True)
-    return 1 if others else 0
+    return Outcome.ERROR if others else Outcome.DONE

@@ -32,7 +32,7 @@ from provisioning.testbeds.aws.time_to_live import utc
 @inventory_option
 @stack_option
 @json_option
-def status(inventory_file: Path | None, stack_name: str | None, as_json: bool) -> int:
+def status(inventory_file: Path | None, stack_name: str | None, as_json: bool) -> None:
     """Say whether a testbed is up, what runs by itself there, and how far each campaign in results/ is.
 
     Without --stack nobody is asked about stacks on AWS; with it Pulumi is, and the hosts that it names.
@@ -72,7 +72,7 @@ def status(inventory_file: Path | None, stack_name: str | None, as_json: bool) -
         }
         click.echo(json.dumps(document | {"campaigns": campaigns}, indent=1))
         _require_none(unreadable)
-        return 0
+        return
     click.echo(f"{target.title}: {_how_it_is(inventory, datetime.now(UTC))}")
     for line in here:
         click.echo(line)
@@ -84,7 +84,6 @@ def status(inventory_file: Path | None, stack_name: str | None, as_json: bool) -
     for name in others:
         click.echo(f"stack {name} was worked on from here and hasn't been asked: samebox status --stack {name}")
     _require_none(unreadable)
-    return 0
 
 
 def _inventory_of(target: Target) -> Inventory | None:

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from bench.checkout import CHECKOUT
 from bench.cli.options import console, json_option, stack_of, table_console
+from bench.cli.outcome import Outcome
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.testbeds.aws.shape import read_stack_config, stack_file, stacks
 from provisioning.testbeds.aws.stack import Stack, project_directory
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from provisioning.testbeds.aws.leftovers import Leftover
     from provisioning.testbeds.aws.sweep import Sweep
 
-LEFT = 1
 HEADINGS = ("kind", "id", "campaign", "region", "state")
 PIPE_COLUMNS = 240
 
@@ -59,7 +59,7 @@ def sweep(
     delete: bool,
     yes: bool,
     as_json: bool,
-) -> int:
+) -> Outcome:
     """List everything of samebox that AWS still has, by tag, without any state. Exits 1 while something is left."""
     if yes and not delete:
         raise InvalidInput("--yes goes with --delete; without it nothing is deleted.")
@@ -77,14 +77,14 @@ def sweep(
         looking.require_told_apart(found)
         if not yes and not _agreed(found):
             click.echo("Nothing was deleted.", err=True)
-            return LEFT if found.left else 0
+            return Outcome.ERROR if found.left else Outcome.DONE
         with console.status("deleting") as status:
             found = looking.remove(removable, lambda line: status.update(f"deleting: {line}".replace("[", r"\[")))
     if as_json:
         click.echo(json.dumps(found.to_json(looking.known), indent=1))
     else:
         looking.show(found)
-    return 0 if found.clean else LEFT
+    return Outcome.DONE if found.clean else Outcome.ERROR
 
 
 @dataclass

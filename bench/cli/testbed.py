@@ -26,6 +26,7 @@ from bench.cli.options import (
     target_of,
     thresholds_option,
 )
+from bench.cli.outcome import Outcome
 from bench.run.vetted import vetted
 from provisioning.hosts.host import Host
 from provisioning.hosts.inventory import Inventory
@@ -43,7 +44,7 @@ MARKS = {"accept": "[green]accept[/]", "warn": "[yellow]warn[/]", "reject": "[bo
     "--brokers", type=click.IntRange(1, 20), default=BROKERS, show_default=True, help="How many broker hosts it has."
 )
 @json_option
-def up(brokers: int, as_json: bool) -> int:
+def up(brokers: int, as_json: bool) -> None:
     """Stand up the local testbed: broker hosts and a client host on loopback addresses."""
     with exclusive(TESTBED_STATE):
         inventory = local_testbed(brokers).up()
@@ -55,17 +56,15 @@ def up(brokers: int, as_json: bool) -> int:
     console.print(
         f"The testbed is up. Next: samebox vet. Inventory: {shown(TESTBED_STATE / 'inventory.json')}", markup=False
     )
-    return 0
 
 
 @click.command()
-def down() -> int:
+def down() -> None:
     """Tear the local testbed down: processes, listeners, directories. Results stay."""
     with exclusive(TESTBED_STATE):
         local_testbed().down()
     VETTING_STATE.unlink(missing_ok=True)
     console.print("The testbed is down.")
-    return 0
 
 
 @click.command()
@@ -82,7 +81,7 @@ def vet(
     replace: bool,
     max_replacements: int,
     thresholds: Thresholds,
-) -> int:
+) -> Outcome:
     """Probe every host's disks (dd, fsync latency), judge them, and say why. Exits 2 if a host is rejected."""
     target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
@@ -103,7 +102,7 @@ def vet(
         click.echo(json.dumps({"summary": vetting.summary(), "hosts": vetting.documents()}, indent=1))
     else:
         print_vetting(vetting, target)
-    return 2 if vetting.rejected else 0
+    return Outcome.UNSOUND if vetting.rejected else Outcome.DONE
 
 
 def vet_testbed(

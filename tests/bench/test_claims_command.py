@@ -60,7 +60,7 @@ def test_the_command_prints_verdicts_and_exits_0(monkeypatch: pytest.MonkeyPatch
 
     done = CliRunner().invoke(samebox, arguments, standalone_mode=False, catch_exceptions=False)
 
-    assert done.return_value == 0
+    assert done.return_value is None
     document = json.loads(done.stdout)
     assert document["counts"] == {"confirmed": 1, "contradicted": 1, "inconclusive": 1}
     assert [claim["id"] for claim in document["claims"]] == ["CPRO-C03", "SN20-C36", "SN22-C01"]
