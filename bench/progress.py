@@ -1,4 +1,4 @@
-"""How a campaign tells where it is: step n of m, a bar, the time left. One Protocol; a bar for terminals, plain lines for the rest.
+"""How a campaign reports its progress: step n of m, and the time left. A bar for terminals, plain lines for the rest.
 
 The time left is the sum of the remaining steps' estimates, stretched by how the finished ones compared with theirs.
 """
@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 @dataclass(frozen=True)
 class Step:
-    """One step to come: what it is, as a person would say it, and how long it usually takes."""
+    """One step of a plan, and how long it usually takes."""
 
     title: str
     estimate_s: float
@@ -51,19 +51,20 @@ class Ledger:
     """Which of the planned steps is under way, and the time left by the estimates."""
 
     steps: Sequence[Step] = ()
+    title: str = ""  # of the step under way
     done: int = 0
     estimated_done_s: float = 0.0
     taken_s: float = 0.0
     began_s: float | None = None
     now_s: Callable[[], float] = time.monotonic
 
-    def advance(self) -> None:
+    def advance(self, title: str) -> None:
         """Closes the step under way, if any, and opens the next."""
         if self.began_s is not None:
             self.taken_s += self.now_s() - self.began_s
             self.estimated_done_s += self._estimate(self.done - 1)
         self.done += 1
-        self.began_s = self.now_s()
+        self.title, self.began_s = title, self.now_s()
 
     def skip(self, count: int) -> None:
         """Takes `count` steps that follow the current one out of the plan."""
@@ -78,10 +79,8 @@ class Ledger:
 
     def share(self) -> float:
         """How much of the whole estimate lies behind, 0 to 1."""
-        total = sum(step.estimate_s for step in self.steps) or 1.0
-        left = self.left_s()
-        spent = self.taken_s + (self.now_s() - self.began_s if self.began_s is not None else 0.0)
-        return min(1.0, spent / (spent + left)) if spent + left > 0 else min(1.0, self.estimated_done_s / total)
+        spent_s = self.taken_s + (self.now_s() - self.began_s if self.began_s is not None else 0.0)
+        return spent_s / (spent_s + self.left_s() or 1.0)
 
     def _estimate(self, index: int) -> float:
         return self.steps[index].estimate_s if 0 <= index < len(self.steps) else 0.0
@@ -95,32 +94,37 @@ def clock_text(seconds: float) -> str:
 
 
 def _to_stderr(line: str) -> None:
-    """A reader that went away (a closed terminal, a pipe that ended) must not cut a teardown short."""
+    """A closed terminal or pipe must not cut a teardown short."""
     with suppress(OSError):
         print(line, file=sys.stderr, flush=True)
 
 
 class PlainReporter:
-    """One line a step, for logs and pipes."""
+    """One line a step, for logs and pipes; `watch` is called with every step and every detail of one."""
 
-    def __init__(self, write: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, write: Callable[[str], None] | None = None, watch: Callable[[Ledger, str], None] | None = None
+    ) -> None:
         self._write = write or _to_stderr
+        self._watch = watch
         self._ledger = Ledger()
 
     def plan(self, steps: Sequence[Step]) -> None:
         self._ledger = Ledger(steps)
 
     def step(self, title: str) -> None:
-        self._ledger.advance()
+        self._ledger.advance(title)
         total = len(self._ledger.steps)
         left = clock_text(self._ledger.left_s())
         self._write(f"[{self._ledger.done:>{len(str(total))}}/{total}] {title}  (about {left} left)")
+        self.detail("")
 
     def skip(self, count: int) -> None:
         self._ledger.skip(count)
 
     def detail(self, text: str) -> None:
-        del text  # a line a second would drown the steps
+        if self._watch:  # and no line: they would drown the steps
+            self._watch(self._ledger, text)
 
     def notice(self, text: str) -> None:
         self._write(f"        {text}")
@@ -146,8 +150,6 @@ class TerminalReporter:
             transient=True,
         )
         self._task: TaskID | None = None
-        self._title = ""
-        self._began_s = 0.0
 
     def plan(self, steps: Sequence[Step]) -> None:
         self._ledger = Ledger(steps)
@@ -156,15 +158,20 @@ class TerminalReporter:
 
     def step(self, title: str) -> None:
         self._finish_line()
-        self._ledger.advance()
-        self._title, self._began_s = title, time.monotonic()
-        self._refresh(title)
+        self._ledger.advance(title)
+        self.detail("")
 
     def skip(self, count: int) -> None:
         self._ledger.skip(count)
 
     def detail(self, text: str) -> None:
-        self._refresh(f"{self._title}: {text}" if text else self._title)
+        if self._task is None:
+            return
+        ledger = self._ledger
+        title = f"{ledger.title}: {text}" if text else ledger.title
+        place, left = f"{ledger.done}/{len(ledger.steps)}", clock_text(ledger.left_s())
+        with suppress(OSError):
+            self._bar.update(self._task, description=title, completed=ledger.share(), place=place, left=left)
 
     def notice(self, text: str) -> None:
         self._print(f"  {text}")
@@ -179,19 +186,8 @@ class TerminalReporter:
             self._console.print(line, highlight=False, markup=False)
 
     def _finish_line(self) -> None:
-        if self._title:
-            took = time.monotonic() - self._began_s
-            self._print(f"  {self._title:<64} {took:6.1f} s")
-            self._title = ""
-
-    def _refresh(self, description: str) -> None:
-        if self._task is None:
-            return
-        place = f"{self._ledger.done}/{len(self._ledger.steps)}"
-        left = clock_text(self._ledger.left_s())
-        share = self._ledger.share()
-        with suppress(OSError):
-            self._bar.update(self._task, description=description, completed=share, place=place, left=left)
+        if self._ledger.began_s is not None:
+            self._print(f"  {self._ledger.title:<64} {self._ledger.now_s() - self._ledger.began_s:6.1f} s")
 
 
 def reporter_for(console: Console, *, plain: bool) -> Reporter:

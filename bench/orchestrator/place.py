@@ -1,12 +1,16 @@
-"""Where a detached campaign lives: which host of an inventory, and what its folder there holds. Paths only."""
+"""Where a detached campaign lives: which host of an inventory, what its folder there holds, and what it is told to do."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bench.campaign.choice import Choice
+from bench.run.manifest import Origin
 from provisioning.hosts.inventory import HostRecord, Inventory
 
+TASK_SCHEMA = 1
 PROCESS = "campaign"  # the daemon's name: its pid file is run/campaign.pid
 
 
@@ -17,57 +21,32 @@ def orchestrator_of(inventory: Inventory) -> HostRecord:
 
 @dataclass(frozen=True)
 class Place:
-    """The folder on that host. It is there exactly as long as a campaign has claimed the testbed."""
+    """The folder on that host, and what is in it. It is there exactly as long as a campaign has claimed the testbed."""
 
     folder: str
-
-    @property
-    def identity_file(self) -> str:
-        """The private key; it is made there and never leaves."""
-        return f"{self.folder}/key"
-
-    @property
-    def inventory_file(self) -> str:
-        return f"{self.folder}/inventory.json"
-
-    @property
-    def vetting_file(self) -> str:
-        return f"{self.folder}/vetting.json"
-
-    @property
-    def task_file(self) -> str:
-        return f"{self.folder}/task.json"
-
-    @property
-    def start_file(self) -> str:
-        """How the process is started, for whoever starts it again."""
-        return f"{self.folder}/start.json"
-
-    @property
-    def run_dir(self) -> str:
-        """The pid file's folder; not that of the daemons which every trial ends."""
-        return f"{self.folder}/run"
-
-    @property
-    def log_file(self) -> str:
-        return f"{self.folder}/log"
-
-    @property
-    def progress_file(self) -> str:
-        return f"{self.folder}/progress.json"
-
-    @property
-    def outcome_file(self) -> str:
-        """How the process ended; a process that was killed leaves none."""
-        return f"{self.folder}/outcome.json"
+    identity_file: str  # the private key; it is made there and never leaves
+    log_file: str
+    run_dir: str  # of the pid file; not that of the daemons which every trial ends
+    inventory_file: str
+    vetting_file: str
+    task_file: str
+    start_file: str  # how the process is started, for whoever starts it again
+    progress_file: str
+    outcome_file: str  # how the process ended; a process that was killed leaves none
 
     def results_dir(self, campaign: str) -> str:
         return f"{self.folder}/results/{campaign}"
 
 
+def place_in(folder: str) -> Place:
+    """What is where in the folder of a detached campaign."""
+    documents = (f"{folder}/{name}.json" for name in ("inventory", "vetting", "task", "start", "progress", "outcome"))
+    return Place(folder, f"{folder}/key", f"{folder}/log", f"{folder}/run", *documents)
+
+
 def place_on(record: HostRecord) -> Place:
-    """The folder on a host."""
-    return Place(f"{record.root}/orchestrator")
+    """The same on a host of a testbed."""
+    return place_in(f"{record.root}/orchestrator")
 
 
 def seen_from_inside(inventory: Inventory, identity_file: str) -> Inventory:
@@ -76,3 +55,15 @@ def seen_from_inside(inventory: Inventory, identity_file: str) -> Inventory:
         dataclasses.replace(host, ssh=dataclasses.replace(host.ssh, address=host.address)) for host in inventory.hosts
     )
     return dataclasses.replace(inventory, identity_file=identity_file, hosts=hosts)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a detached campaign is told to do. Paths are of its host; `tarballs`: system -> tarball used instead of pinned artifacts."""
+
+    schema: int
+    campaign_file: str
+    tarballs: Mapping[str, str]
+    repeat: tuple[str, ...]
+    origin: Origin
+    choice: Choice

@@ -1,4 +1,4 @@
-"""How a detached campaign stands, as its host tells: unclaimed, being set up, running, finished, failed or died. It changes nothing."""
+"""The state of a detached campaign, as its host reports it: unclaimed, being set up, running, finished, failed or died."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from provisioning.hosts.host import Host
 
 AGENT = Path(__file__).with_name("state_agent.py").read_bytes()
 
-# claimed: the folder is there and nothing has been started; died: it was started, runs no more, and said nothing of an end
+# claimed: the folder is there and nothing has been started; died: it was started, has ended, and left no outcome
 Phase = Literal["free", "claimed", "running", "finished", "failed", "died"]
 
 
@@ -29,7 +29,7 @@ class Claim:
     since: str
 
     def sentence(self) -> str:
-        return f"campaign {self.campaign}, begun by {self.operator} at {self.since}"
+        return f"campaign {self.campaign}, started by {self.operator} at {self.since}"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class State:
-    """What the host says. `error` and `next_step` are a failed campaign's; `log` is the log's end, or what was asked for of it."""
+    """What the host reports. `error` and `next_step` are a failed campaign's; `log` is the log's end, or what was asked for of it."""
 
     phase: Phase
     claim: Claim | None = None
@@ -60,15 +60,15 @@ class State:
     log_end: int = 0
 
     def lines(self) -> list[str]:
-        """For `samebox status`: how it stands, how far it is, the log's last lines."""
+        """For `samebox status`: its state, how far it is, the log's last lines."""
         if self.claim is None:
             return []
         standing = {
-            "claimed": "is being set up, or its setting up was cut off",
-            "running": "runs by itself",
-            "finished": "has finished; its records wait to be fetched",
-            "failed": f"has ended early: {self.error}",
-            "died": "has died without a word: killed, out of memory, or its host was restarted",
+            "claimed": "is being set up, or its setup was interrupted",
+            "running": "is running detached",
+            "finished": "has finished; its records are ready to be fetched",
+            "failed": f"has failed: {self.error}",
+            "died": "has died without an error: killed, out of memory, or its host was restarted",
         }[self.phase]
         said = [f"{self.claim.sentence()}: {standing}"]
         if self.progress is not None and self.phase != "finished":
@@ -88,16 +88,16 @@ class State:
 
 
 def read_state(host: Host, *, log_from: int | None = None) -> State:
-    """How it stands on the orchestrator's host; `log_from` = a byte of the log, None = its last lines."""
+    """The state on the orchestrator's host; `log_from` = a byte of the log, None = its last lines."""
     place = place_on(host.record)
-    # the process before its outcome: one that ends in between is seen as running, and as ended the next time
+    # the process before its outcome: one that ends in between is reported as running, and as ended the next time
     started = ask(host, daemons.AGENT, {"verb": "states", "run_dir": place.run_dir})["daemons"]
     answer = ask(host, AGENT, {"verb": "state", "folder": place.folder, "log_from": log_from})
     return state_of(started, answer)
 
 
 def state_of(started: Mapping[str, Mapping[str, Any]], answer: Mapping[str, Any]) -> State:
-    """What the two agents' answers come to."""
+    """The state by the two agents' answers."""
     if answer["claim"] is None:
         return State("free")
     unknown = {"campaign": "unknown", "operator": "unknown", "since": "unknown"}

@@ -1,4 +1,4 @@
-"""Runs on the orchestrator's host, handed to its python3 over standard input: claims the folder, reads what lies there.
+"""Runs on the orchestrator's host, handed to its python3 over standard input: claims the folder, reads what is in it.
 
 Standard library only, Python 3.9 and later. One request (JSON, first argument) in, one answer (JSON, standard output) out.
 """
@@ -16,7 +16,7 @@ LOG_PIECE_BYTES = 256 * 1024
 
 
 def claim(request: dict[str, Any]) -> dict[str, Any]:
-    """Makes the folder, which only one can; everybody else learns whose it is."""
+    """Makes the folder, which only the first caller can."""
     folder = Path(request["folder"])
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -43,15 +43,15 @@ def state(request: dict[str, Any]) -> dict[str, Any]:
         with log.open("rb") as file:
             file.seek(begin)
             text = file.read(LOG_PIECE_BYTES)
-            # whole lines only: the rest of one comes with the next
+            # whole lines only: the rest of a line comes with the next request
             text = text[: text.rfind(b"\n") + 1]
     answer.update(log=text.decode(errors="replace"), log_end=begin + len(text))
     return answer
 
 
 def files(request: dict[str, Any]) -> dict[str, Any]:
-    """The files of a results folder, with their sizes: the campaign's, each finished trial's, notes: of the others' attempts, and
-    of probes in the middle of the campaign. The request says by which patterns each is found."""
+    """The files of a results folder, with their sizes: the campaign's, each finished trial's, and notes (attempts at other trials,
+    probes between trials). The request has the patterns of each."""
     folder = Path(request["folder"])
     if not (folder / request["manifest"]).exists():
         return {"campaign": {}, "trials": {}, "notes": {}}

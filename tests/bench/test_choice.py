@@ -30,7 +30,7 @@ from bench.campaign.scale import Scale
 from bench.campaign.space import gibibytes
 from bench.cli.main import samebox
 from bench.load.search import WARMUP_RUN_S
-from bench.orchestrator.task import TASK_SCHEMA, Task
+from bench.orchestrator.place import TASK_SCHEMA, Task
 from bench.results.folder import Results
 from bench.run.manifest import Origin, manifest_of
 from bench.run.runner import require_continuable

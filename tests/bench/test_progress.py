@@ -21,10 +21,10 @@ def test_time_left_is_stretched_by_the_pace() -> None:
     """Steps that took twice their estimate make the rest be expected to do so too."""
     clock = Clock()
     ledger = Ledger([Step("a", 20), Step("b", 20), Step("c", 10)], now_s=clock)
-    ledger.advance()
+    ledger.advance("a")
     assert ledger.left_s() == pytest.approx(50)
     clock.now_s = 40
-    ledger.advance()
+    ledger.advance("b")
     assert ledger.left_s() == pytest.approx(60)
     clock.now_s = 60
     assert ledger.left_s() == pytest.approx(40)
@@ -34,7 +34,7 @@ def test_time_left_is_stretched_by_the_pace() -> None:
 def test_skipped_steps_leave_the_plan() -> None:
     """Steps of an aborted trial are not waited for."""
     ledger = Ledger([Step("a", 1), Step("b", 5), Step("c", 5), Step("d", 7)], now_s=Clock())
-    ledger.advance()
+    ledger.advance("a")
     ledger.skip(2)
     assert [step.title for step in ledger.steps] == ["a", "d"]
 

@@ -82,7 +82,7 @@ def host(tmp_path: Path) -> FolderHost:
 def test_one_that_died_goes_on_where_it_was(host: FolderHost, tmp_path: Path) -> None:
     """It is started again, the finished trial isn't run again, and everything comes home."""
     campaign_on(host)
-    start(host, place_on(host.record))
+    start(host)
     wait_until(host, "died")
     laptop = Laptop(host, tmp_path)
     laptop.attached.follow()
@@ -94,7 +94,7 @@ def test_one_that_died_goes_on_where_it_was(host: FolderHost, tmp_path: Path) ->
 def test_one_that_fails_is_an_error_with_its_records(host: FolderHost, tmp_path: Path) -> None:
     """What finished is here, the reason is the host's own, and what to type stands beside it."""
     campaign_on(host, error="broker-1: gone")
-    start(host, place_on(host.record))
+    start(host)
     wait_until(host, "died")
     laptop = Laptop(host, tmp_path)
     with pytest.raises(SameboxError, match="broker-1: gone") as caught:
@@ -107,7 +107,7 @@ def test_one_that_fails_is_an_error_with_its_records(host: FolderHost, tmp_path:
 def test_a_plan_longer_than_the_hosts_live_is_not_started_again(host: FolderHost, tmp_path: Path) -> None:
     """Refused before anything runs."""
     campaign_on(host)
-    start(host, place_on(host.record))
+    start(host)
     wait_until(host, "died")
     with pytest.raises(InvalidInput, match="time to live ended"):
         Laptop(host, tmp_path, expires="2020-01-01T00:00:00Z").attached.follow()
@@ -126,7 +126,7 @@ def test_finished_without_a_trial_is_not_finished(host: FolderHost, tmp_path: Pa
     """Records that are missing keep the folder on the host from being removed."""
     campaign_on(host)
     place = place_on(host.record)
-    start(host, place)
+    start(host)
     wait_until(host, "died")
     host.put(b'{"error": "", "next_step": ""}', place.outcome_file)
     with pytest.raises(SameboxError, match="two could not be fetched") as caught:
@@ -140,9 +140,9 @@ def test_a_second_start_is_refused_and_the_end_ends_it(host: FolderHost) -> None
     place = place_on(host.record)
     daemon = json.loads(host.get(place.start_file)) | {"argv": ["sleep", "60"]}
     host.put(json.dumps(daemon).encode(), place.start_file)
-    start(host, place)
+    start(host)
     with pytest.raises(SameboxError, match="already running"):
-        start(host, place)
+        start(host)
     assert read_state(host).phase == "running"
-    end(host, place)
+    end(host)
     assert read_state(host).phase == "claimed"

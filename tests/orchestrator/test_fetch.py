@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.orchestrator.fetch import fetch_notes, fetch_results
+from bench.orchestrator.attach import fetch_notes, fetch_results
 from bench.results.folder import MANIFEST_SCHEMA, Results, write_json
 from provisioning.errors import InvalidInput
 from tests.orchestrator.folder_host import FolderHost, folder_host

@@ -63,8 +63,8 @@ def test_the_key_is_made_once(host: FolderHost) -> None:
     """Setting up anew keeps the pair; only the public half comes back."""
     place = place_on(host.record)
     Path(place.folder).mkdir()
-    key = make_key(host, place)
+    key = make_key(host)
     assert key.startswith("ssh-ed25519 ")
     assert key.endswith(f" {COMMENT}")
-    assert make_key(host, place) == key
+    assert make_key(host) == key
     assert stat.S_IMODE(Path(place.identity_file).stat().st_mode) == 0o600

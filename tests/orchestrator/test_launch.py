@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from bench.campaign.campaign import load_campaign, order_of
+from bench.campaign.space import record_bytes
 from bench.load.client_hosts import LOCK_FILE
-from bench.orchestrator.launch import ORCHESTRATOR, _require_room, records_bytes
+from bench.orchestrator.launch import ORCHESTRATOR, _require_room
 from provisioning.errors import MissingRequirement
 from provisioning.hosts.host import ScriptedHost
 from provisioning.software.python_environment import REPOSITORY, code_files
@@ -76,7 +77,7 @@ def test_the_code_is_whole() -> None:
 
 def test_records_must_fit_on_its_disk() -> None:
     """They lie there until somebody fetches them."""
-    need = records_bytes(TRIALS)
+    need = sum(int(record_bytes(trial)) for trial in TRIALS)
     host = ScriptedHost(record("metadata-1", "metadata", "/box"), answers={DF: f"  {need * 2}\n"})
     _require_room(host, TRIALS)
     host.answers[DF] = f"  {need * 2 - 2}\n"

@@ -64,14 +64,16 @@ def test_nobody_there() -> None:
 def test_the_lines_say_who_how_far_and_the_logs_end() -> None:
     """What an operator on another machine wants to know."""
     first, second, *log = state_of(process(7), answer()).lines()
-    assert first == "campaign demo, begun by anna@laptop at 2026-01-02T03:04:05Z: runs by itself"
+    assert first == "campaign demo, started by anna@laptop at 2026-01-02T03:04:05Z: is running detached"
     assert second == "  step 3 of 9: b01: load, about 1:01 left (at 2026-01-02T03:05:05Z)"
     assert log == ["  | one", "  | two"]
 
 
 def test_one_at_a_time() -> None:
     """The refusal says whose it is, since when, and both ways on."""
-    with pytest.raises(MissingRequirement, match=r"demo, begun by anna@laptop at 2026-01-02.*runs by itself") as caught:
+    with pytest.raises(
+        MissingRequirement, match=r"demo, started by anna@laptop at 2026-01-02.*is running detached"
+    ) as caught:
         require_free(state_of(process(7), answer()), " --stack sn2022")
     assert "samebox resume results/demo --stack sn2022" in caught.value.next_step
     assert "samebox abandon --stack sn2022" in caught.value.next_step

@@ -56,7 +56,7 @@ def test_a_detached_campaign_survives_its_operator_and_its_own_death(home: Path)
 
         resumed = samebox(home, "resume", str(home / "results" / "tiny"), "--plain")
         assert resumed.returncode == 0, resumed.stdout + resumed.stderr
-        assert "started again; finished trials are kept" in resumed.stderr
+        assert "restarted; finished trials are kept" in resumed.stderr
         assert f"{FIRST}: load" not in resumed.stderr
         assert f"{SECOND}: reset" in resumed.stderr
         assert "2 trials, all valid." in resumed.stderr

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bench.orchestrator.progress_log import ProgressLog
-from bench.progress import Step
+from bench.orchestrator.process import ProgressFile
+from bench.progress import PlainReporter, Step
 
 
 def test_the_file_is_at_the_current_step(tmp_path: Path) -> None:
     """Each step is a line of the log and the content of the file."""
     file, lines = tmp_path / "progress.json", list[str]()
-    journal = ProgressLog(file, lines.append)
+    journal = PlainReporter(lines.append, ProgressFile(file).watch)
     journal.plan([Step("one", 10.0), Step("two", 20.0), Step("three", 30.0)])
     journal.step("one")
     journal.skip(1)
