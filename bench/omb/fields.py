@@ -1,4 +1,4 @@
-"""Every field of OpenMessaging Benchmark's workload files, and of its forks', as this kit accepts it. It checks, it maps nothing.
+"""Every field of OpenMessaging Benchmark's workload files, and of its forks', as this kit accepts it.
 
 The names are those of the files. Defaults are OpenMessaging Benchmark's; where its default can't be run (no topics, endless), the
 field must be given.
@@ -6,21 +6,22 @@ field must be given.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo
 
-from bench.omb.reader import read_yaml
-from provisioning.document import build, printable
+from provisioning.document import build, printable, read_text
 from provisioning.errors import InvalidInput
 
 KeyDistributor = Literal["NO_KEY", "KEY_ROUND_ROBIN", "RANDOM_NANO"]
-# what its own files say for "as fast as it goes"; nobody means to reach it
+# what its own files give for "as fast as possible"; it isn't meant to be reached
 OVERDRIVEN_FROM_PER_S = 10_000_000
-_OWN_TOPICS = "samebox makes its topics on a freshly wiped cluster; give topics and partitionsPerTopic instead"
-_ALIKE = "samebox gives every topic the same; write a file for each shape"
+_OWN_TOPICS = "samebox creates its own topics on a freshly wiped cluster; give topics and partitionsPerTopic instead"
+_ALIKE = "samebox treats all topics alike; write one file for each shape"
 
 
 def _whole(unit: str, *, least: int = 0, below: str = "") -> BeforeValidator:
@@ -66,7 +67,7 @@ def _only(*unused: object, why: str) -> AfterValidator:
 
 def _as_the_producers(value: object, info: ValidationInfo) -> object:
     if value not in (-1, info.data.get("producerRate", value)):
-        raise ValueError("samebox sends at producerRate throughout; take it out, or write the same rate")
+        raise ValueError("samebox sends at producerRate throughout; remove this key, or give the same rate")
     return value
 
 
@@ -88,7 +89,7 @@ class OmbWorkload:
         _whole("producers", least=1, below="samebox reads only what it sent itself: at least one producer is needed"),
     ]
     testDurationMinutes: Annotated[
-        int, _whole("minutes", least=1, below="that runs for ever; give the minutes to measure")
+        int, _whole("minutes", least=1, below="that would run forever; give the minutes to measure")
     ]
     name: Text = ""
     keyDistributor: KeyDistributor = "NO_KEY"
@@ -108,7 +109,7 @@ class OmbWorkload:
     partitionsPerTopicList: Annotated[Any, _only([], why=_ALIKE)] = ()
     producersPerTopicList: Annotated[Any, _only([], why=_ALIKE)] = ()
     producerRateList: Annotated[
-        Any, _only([], why="the rate of a samebox workload is one; write a file for each rate")
+        Any, _only([], why="a samebox workload has one rate; write one file for each rate")
     ] = ()
     consumerOnly: Annotated[
         Flag,
@@ -121,7 +122,7 @@ class OmbWorkload:
     drainProducerRate: OtherRate = -1
     warmupProducerRate: OtherRate = -1
     warmupProducerRateSeparationMinutes: Annotated[
-        Any, _only(-1, 0, why="the measurement of a samebox workload follows its warm-up at once; take it out")
+        Any, _only(-1, 0, why="samebox measures right after the warm-up; remove this key")
     ] = -1
     randomTopicNames: Flag = True
     sampleRateMillis: Annotated[int, _whole("milliseconds", least=1)] = 10_000
@@ -134,7 +135,7 @@ class OmbWorkload:
 
     @property
     def overdriven(self) -> bool:
-        """Whether `producerRate` only stands for as fast as it goes."""
+        """Whether `producerRate` only stands for as fast as possible."""
         return self.producerRate >= OVERDRIVEN_FROM_PER_S
 
 
@@ -158,15 +159,15 @@ def _combinations(workload: OmbWorkload) -> list[str]:
     if workload.useRandomizedPayloads and workload.randomizedPayloadPoolSize < 1:
         problems.append("key 'randomizedPayloadPoolSize': useRandomizedPayloads needs a pool of at least one payload.")
     if not workload.useRandomizedPayloads and not workload.payloadFile:
-        problems.append("key 'payloadFile' is missing; without one, say useRandomizedPayloads: true.")
+        problems.append("key 'payloadFile' is missing; without one, set useRandomizedPayloads: true.")
     if workload.consumerBacklogSizeGB and (workload.overdriven or not workload.producerRate):
         problems.append(
-            f"key 'producerRate' = {workload.producerRate}: a backlog (consumerBacklogSizeGB) is built at a rate that is meant; "
+            f"key 'producerRate' = {workload.producerRate}: a backlog (consumerBacklogSizeGB) is built at a fixed rate; "
             f"give one from 1 to below {OVERDRIVEN_FROM_PER_S}."
         )
     if workload.consumerBacklogSizeGB and not workload.consumers:
         problems.append(
-            "key 'consumerBacklogSizeGB': nobody would read it; give subscriptionsPerTopic and consumerPerSubscription."
+            "key 'consumerBacklogSizeGB': it has no consumers; give subscriptionsPerTopic and consumerPerSubscription."
         )
     return problems
 
@@ -181,5 +182,56 @@ def _payload_file(workload: OmbWorkload, path: Path) -> list[str]:
         return []
     return [
         f"key 'payloadFile' = {workload.payloadFile!r}: it has {found.stat().st_size} bytes, "
-        f"and messageSize = {workload.messageSize}."
+        f"but messageSize = {workload.messageSize}."
     ]
+
+
+MOST_BYTES = 2**20  # a workload is a page; PyYAML takes seconds for a megabyte
+_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9_]{0,17})")  # what OpenMessaging Benchmark's own integers hold
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain data only. A key that is given twice is an error; 0x10, 010, 1:30 and dates are texts, which no number accepts."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} is given twice", problem_mark=key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+    def decimal(self, node: yaml.ScalarNode) -> int | str:
+        """YAML 1.1 also knows octal numbers and those of base 60; a minute and a half would become 90."""
+        text = self.as_written(node)
+        return int(text.replace("_", "")) if _DECIMAL.fullmatch(text) else text
+
+    def as_written(self, node: yaml.ScalarNode) -> str:
+        """A date may be part of a name, also one that doesn't exist."""
+        return str(node.value)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.decimal)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.as_written)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The file's keys and values; a key without a value isn't given. Raises InvalidInput if it is missing or malformed."""
+    try:
+        document = yaml.load(read_text(path, most_bytes=MOST_BYTES), Loader=_Loader)
+    except RecursionError:
+        raise InvalidInput(f"{path}: nested too deeply.") from None
+    except yaml.YAMLError as error:
+        raise InvalidInput(f"{path}: not valid YAML: {_told(error)}.") from None
+    except (ValueError, KeyError) as error:  # how PyYAML refuses a value that isn't what its tag says, as in !!bool 7
+        raise InvalidInput(f"{path}: not valid YAML: {error}.") from None
+    if not isinstance(document, dict):
+        raise InvalidInput(f"{path}: expected keys and values, such as 'topics: 1'.")
+    return {str(key): value for key, value in document.items() if value is not None}
+
+
+def _told(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"{error.problem} (line {mark.line + 1}, column {mark.column + 1})"
+    return " ".join(str(error).split())

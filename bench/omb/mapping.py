@@ -1,4 +1,4 @@
-"""From a workload of OpenMessaging Benchmark to one of ours, with a sentence for each thing that is done in another way. Pure."""
+"""From a workload of OpenMessaging Benchmark to one of ours, with a sentence for each thing that is done differently."""
 
 from __future__ import annotations
 
@@ -64,17 +64,17 @@ def workload_of(omb: OmbWorkload, name: str, *, where: str) -> Workload:
     except InvalidInput as error:
         raise InvalidInput(
             str(error),
-            next_step="That is beyond samebox's load generator, which runs each producer and consumer by itself and keeps every "
-            "message's times: change these numbers in a copy of the file.",
+            next_step="That is beyond samebox's load generator, which runs each producer and consumer separately and keeps the "
+            "times of every message: change these numbers in a copy of the file.",
         ) from None
 
 
 def differences(omb: OmbWorkload) -> tuple[str, ...]:
-    """What samebox does in another way than OpenMessaging Benchmark would with this file, one sentence each, beside ALWAYS."""
+    """What samebox does differently than OpenMessaging Benchmark would with this file, one sentence each, beside ALWAYS."""
     sentences = []
     if omb.producerRate == 0:
         sentences.append(
-            "producerRate 0: samebox searches for the highest rate that is sustained, beginning at up to "
+            "producerRate 0: samebox searches for the highest rate that is sustained, starting at up to "
             f"{SEARCH_FROM_PER_S:,}, to at most {SEARCH_UP_TO_PER_S:,} messages/s, and measures at it; OpenMessaging Benchmark changes "
             "its rate while it measures."
         )
@@ -86,12 +86,12 @@ def differences(omb: OmbWorkload) -> tuple[str, ...]:
         )
     if not omb.useRandomizedPayloads:
         sentences.append(
-            "payloadFile: its content isn't sent; each producer sends one body of random bytes again and again, of messageSize "
-            f"together with the header of {HEADER_BYTES} bytes."
+            "payloadFile: its content isn't sent; each producer repeats one body of random bytes, of messageSize "
+            f"including the header of {HEADER_BYTES} bytes."
         )
     if omb.consumerBacklogSizeGB:
         sentences.append(
-            "consumerBacklogSizeGB: the consumers begin once the backlog is there; OpenMessaging Benchmark pauses running ones."
+            "consumerBacklogSizeGB: the consumers start when the backlog is complete; OpenMessaging Benchmark pauses running ones."
         )
     intervals = (omb.sampleRateMillis, omb.logIntervalMillis)
     if intervals != (OmbWorkload.sampleRateMillis, OmbWorkload.logIntervalMillis):

@@ -61,8 +61,8 @@ def test_a_key_without_a_value_is_not_given(tmp_path: Path) -> None:
         ({"topics": 0}, "key 'topics' = 0: expected at least 1 topics"),
         ({"producerRate": -1}, "key 'producerRate' = -1: expected at least 0 messages a second"),
         ({"producersPerTopic": 0}, "key 'producersPerTopic' = 0: samebox reads only what it sent itself"),
-        ({"testDurationMinutes": 0}, "key 'testDurationMinutes' = 0: that runs for ever"),
-        ({"testDurationMinutes": -5}, "key 'testDurationMinutes' = -5: that runs for ever"),
+        ({"testDurationMinutes": 0}, "key 'testDurationMinutes' = 0: that would run forever"),
+        ({"testDurationMinutes": -5}, "key 'testDurationMinutes' = -5: that would run forever"),
         ({"testDurationMinutes": "5m"}, "key 'testDurationMinutes' = '5m': expected a whole number of minutes"),
         ({"consumerBacklogSizeGB": "100GB"}, "key 'consumerBacklogSizeGB' = '100GB': expected a whole number of GiB"),
         ({"keyDistributor": "ROUND_ROBIN"}, "'NO_KEY', 'KEY_ROUND_ROBIN' or 'RANDOM_NANO'"),
@@ -73,14 +73,14 @@ def test_a_key_without_a_value_is_not_given(tmp_path: Path) -> None:
         ({"useRandomizedPayloads": False}, "key 'payloadFile' is missing"),
         ({"consumerBacklogSizeGB": 1, "producerRate": 0}, "key 'producerRate' = 0: a backlog"),
         ({"consumerBacklogSizeGB": 1, "producerRate": 10_000_000}, "key 'producerRate' = 10000000: a backlog"),
-        ({"consumerBacklogSizeGB": 1, "subscriptionsPerTopic": 0}, "key 'consumerBacklogSizeGB': nobody would read it"),
+        ({"consumerBacklogSizeGB": 1, "subscriptionsPerTopic": 0}, "key 'consumerBacklogSizeGB': it has no consumers"),
         ({"consumerOnly": True}, "key 'consumerOnly' = True: samebox reads only what it sent itself"),
-        ({"existingTopicList": ["a"]}, "key 'existingTopicList' = ['a']: samebox makes its topics"),
+        ({"existingTopicList": ["a"]}, "key 'existingTopicList' = ['a']: samebox creates its own topics"),
         ({"existingProduceTopicList": ["a"]}, "key 'existingProduceTopicList'"),
         ({"existingConsumeTopicList": ["a"]}, "key 'existingConsumeTopicList'"),
-        ({"partitionsPerTopicList": [1, 2]}, "key 'partitionsPerTopicList' = [1, 2]: samebox gives every topic the same"),
+        ({"partitionsPerTopicList": [1, 2]}, "key 'partitionsPerTopicList' = [1, 2]: samebox treats all topics alike"),
         ({"producersPerTopicList": [1, 2]}, "key 'producersPerTopicList'"),
-        ({"producerRateList": [[0, 1000]]}, "key 'producerRateList' = [[0, 1000]]: the rate of a samebox workload is one"),
+        ({"producerRateList": [[0, 1000]]}, "key 'producerRateList' = [[0, 1000]]: a samebox workload has one rate"),
         ({"warmupProducerRate": 100}, "key 'warmupProducerRate' = 100: samebox sends at producerRate throughout"),
         ({"backlogProducerRate": 100}, "key 'backlogProducerRate'"),
         ({"drainProducerRate": 100}, "key 'drainProducerRate'"),
@@ -170,7 +170,7 @@ def test_a_payload_file_must_have_the_size_of_a_message(tmp_path: Path) -> None:
     payload = tmp_path / "payload" / "one.data"
     payload.parent.mkdir()
     payload.write_bytes(bytes(1000))
-    assert "key 'payloadFile' = 'payload/one.data': it has 1000 bytes, and messageSize = 1024." in refusal(path)
+    assert "key 'payloadFile' = 'payload/one.data': it has 1000 bytes, but messageSize = 1024." in refusal(path)
     payload.write_bytes(bytes(1024))
     assert read_workload(path).messageSize == 1024
 
