@@ -1,46 +1,42 @@
-"""The commands about campaigns: run, resume, report, and `campaign`, which is all of it from up to down."""
+"""The commands that run campaigns: run, resume, and `campaign`, which is all of it from up to down."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from bench.campaign.campaign import load_campaign
 from bench.campaign.choice import Choice, choice_of
 from bench.campaign.prepared import prepare
-from bench.checkout import CHECKOUT, RESULTS, SCRATCH, TESTBED_STATE
+from bench.checkout import RESULTS, TESTBED_STATE
 from bench.cli.conclusion import conclude, recorded, says_how_to_go_on
-from bench.cli.detached import bring_home, leave, refuse_if_taken
-from bench.cli.from_bucket import FETCH_STEP, fetch_records, from_option
+from bench.cli.detached import bring_home, refuse_if_taken
 from bench.cli.omb import Chosen, campaign_or_omb
-from bench.cli.on_emr import EMR_STEP, emr_options, report_on_emr, require_consistent, says_what_goes_on
 from bench.cli.options import (
-    Target,
+    again_option,
+    campaign_argument,
     choice_options,
-    console,
-    inventory_option,
-    local_testbed,
+    master_option,
     plain_option,
-    read_thresholds,
-    shown,
+    results_argument,
     software_option,
-    stack_option,
-    target_of,
+    target_options,
 )
 from bench.cli.outcome import Outcome
+from bench.cli.report import local_report
+from bench.cli.target import Target, local_testbed, read_thresholds
 from bench.cli.teardown import undisturbed
+from bench.cli.terminal import reporter_of, say, shown
 from bench.cli.testbed import print_vetting, vet_testbed
-from bench.orchestrator.launch import HANDOVER_STEP
-from bench.progress import Reporter, Step, reporter_for
-from bench.report.here import Verdicts, make_report, require_spark
+from bench.orchestrator.launch import HANDOVER_STEP, launch
+from bench.progress import Reporter, Step
+from bench.report.here import require_spark
 from bench.results.folder import Results
 from bench.run.equipped import SOFTWARE_STEP
-from bench.run.runner import REPORT_TITLE, report_step, require_continuable, run_campaign, steps_to_run
+from bench.run.runner import report_step, require_continuable, run_campaign, steps_to_run
 from bench.run.vetted import Vetted, load_vetted, vetted
 from provisioning.errors import SameboxError
 from provisioning.hosts.inventory import Inventory
@@ -49,52 +45,40 @@ from provisioning.testbeds.local.lock import exclusive
 
 VETTING_STEP = Step("vetting", 15.0)
 
-campaign_argument = click.argument("campaign_file", metavar="CAMPAIGN", type=click.Path(path_type=Path))
-results_argument = click.argument("results_dir", metavar="RESULTS", type=click.Path(path_type=Path))
-again_option = click.option(
-    "--again", is_flag=True, help="Keep an earlier run of this name under its date, and start anew."
-)
-detach_option = click.option(
-    "--detach",
-    is_flag=True,
-    help="Leave it to a host of the testbed, which runs it by itself; `samebox resume` brings records and report here.",
-)
-no_report_option = click.option(
-    "--no-report", is_flag=True, help="Records only; `samebox report` makes the report later, here or on EMR."
-)
-master_option = click.option("--master", default="local[*]", show_default=True, help="Spark master for the report.")
-
 
 @click.command()
 @campaign_or_omb
 @choice_options
-@inventory_option
-@stack_option
+@target_options
 @software_option
 @plain_option
 @again_option
-@detach_option
+@click.option(
+    "--detach",
+    is_flag=True,
+    help="Leave the campaign to a host of the testbed; `samebox resume` brings records and report here.",
+)
 @master_option
 def run(
     chosen: Chosen,
     choice: Choice,
-    inventory_file: Path | None,
-    stack_name: str | None,
+    target: Target,
     tarballs: Mapping[str, Path],
     plain: bool,
     again: bool,
     detach: bool,
     master: str,
 ) -> Outcome:
-    """Run a campaign on a testbed that is up, and report. Exits 2 if a trial is invalid.
+    """Run a campaign on a testbed that is up.
 
-    With --detach it runs on a host of the testbed, and this machine may be closed: `samebox status` says how far it is, from
-    anywhere, and `samebox resume` follows it, brings its records here and makes the report.
+    Vets the hosts if that hasn't been done yet, runs all trials and makes the report. Exits 2 if a trial is invalid.
+
+    With --detach the campaign runs on a host of the testbed, and this machine may be switched off: from any machine `samebox
+    status` shows how far it is, and `samebox resume` follows it, brings its records here and makes the report.
     """
     campaign = chosen.campaign
     chosen.announce()
     choice.require_known(campaign, where=str(chosen.file))
-    target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
         inventory = target.inventory()
         report_here = inventory.records_bucket is None and not detach
@@ -113,41 +97,47 @@ def run(
             vetting = _vetted(target, inventory, kept, reporter)
             if detach:
                 typed = target.typed
-                leave(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat, typed=typed)
+                name = launch(prepared, inventory, vetting, reporter, tarballs=tarballs, repeat=repeat, typed=typed)
+                reporter.notice(f"It runs detached on {name}; this machine is no longer needed.")
+                reporter.notice(f"How far it is: samebox status{typed}")
+                reporter.notice(
+                    f"Follow it, and get its records and report: samebox resume {shown(results.root)}{typed}"
+                )
                 return Outcome.DONE
             run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             if not report_here:
                 return recorded(results, target)
-            verdicts = _report(results, master, reporter)
+            verdicts = local_report(results, master, reporter)
     return conclude(results, verdicts)
 
 
 @click.command()
 @results_argument
-@inventory_option
-@stack_option
+@target_options
 @software_option
 @plain_option
-@no_report_option
+@click.option(
+    "--no-report", is_flag=True, help="Don't make the report; `samebox report` makes it later, here or on EMR."
+)
 @master_option
 def resume(
     results_dir: Path,
-    inventory_file: Path | None,
-    stack_name: str | None,
+    target: Target,
     tarballs: Mapping[str, Path],
     plain: bool,
     no_report: bool,
     master: str,
 ) -> Outcome:
-    """Continue a campaign on the same testbed; finished trials are kept, none is repeated.
+    """Continue an interrupted campaign on its testbed.
 
-    One that was started with --detach is followed to its end, from any machine: it is started again if it has died, its records
-    are brought here, and the testbed is free again. Ctrl-C ends the watching only.
+    Finished trials are kept. Exits 2 if a trial is invalid.
+
+    A campaign that was started with --detach is followed to its end, from any machine: it is restarted if it has died, its
+    records are brought here, and the testbed is free again. Ctrl-C stops following and leaves the campaign running.
     """
     results = Results(results_dir)
     if results.root.exists():
         results.manifest()
-    target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
         inventory = target.inventory()
         report_here = inventory.records_bucket is None and not no_report
@@ -170,54 +160,13 @@ def resume(
                 run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
             if not report_here:
                 return recorded(results, target)
-            verdicts = _report(results, master, reporter)
-    return conclude(results, verdicts)
-
-
-@click.command()
-@results_argument
-@master_option
-@from_option
-@emr_options
-@plain_option
-def report(
-    results_dir: Path,
-    master: str,
-    bucket: str | None,
-    place: str,
-    stack: str | None,
-    outputs_file: Path | None,
-    cluster: str | None,
-    plain: bool,
-) -> Outcome:
-    """Turn a campaign's records into its report, with PySpark. Exits 2 if a trial is invalid.
-
-    With --on emr that happens on AWS, on a cluster that is started for it and ends with it. Interrupted, or typed twice, the
-    command finds what it started; a report that has been made is only fetched.
-
-    Records that the client hosts sent to a bucket are brought here by --from, and the report is made of them on this machine.
-    """
-    master_given = click.get_current_context().get_parameter_source("master") is not ParameterSource.DEFAULT
-    require_consistent(
-        place, master_given=master_given, bucket=bucket, stack=stack, outputs_file=outputs_file, cluster=cluster
-    )
-    results = Results(results_dir)
-    results.manifest()
-    step = EMR_STEP if place == "emr" else report_step(len(results.finished()))
-    with reporter_of(plain, [*([FETCH_STEP] if bucket else []), step]) as reporter:
-        if bucket:
-            fetch_records(results, bucket, reporter)
-        if place == "emr":
-            with says_what_goes_on(reporter):
-                verdicts = report_on_emr(results, reporter, stack=stack, outputs_file=outputs_file, cluster=cluster)
-        else:
-            verdicts = _report(results, master, reporter)
+            verdicts = local_report(results, master, reporter)
     return conclude(results, verdicts)
 
 
 @click.group(name="campaign")
 def whole_campaign() -> None:
-    """All of it: stand a testbed up, vet it, run a campaign, report, tear everything down."""
+    """Run a whole campaign: testbed up, vetting, trials, report, teardown."""
 
 
 @whole_campaign.command(name="local")
@@ -230,7 +179,11 @@ def whole_campaign() -> None:
 def local_campaign(
     campaign_file: Path, choice: Choice, tarballs: Mapping[str, Path], plain: bool, again: bool, master: str
 ) -> Outcome:
-    """All of it on this machine."""
+    """Run a whole campaign on this machine.
+
+    Stands up a local testbed, vets it, runs the campaign, makes the report and tears the testbed down. Exits 2 if a trial is
+    invalid.
+    """
     require_spark()
     campaign = load_campaign(campaign_file)
     prepared = prepare(campaign, campaign_file, "local", choice)
@@ -247,7 +200,7 @@ def local_campaign(
                 inventory = local.up()
                 vetting = _vetted(target, inventory, kept, reporter)
                 run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
-                verdicts = _report(results, master, reporter)
+                verdicts = local_report(results, master, reporter)
             finally:
                 with undisturbed():
                     reporter.step(last.title)
@@ -257,19 +210,8 @@ def local_campaign(
 
 
 def _require_time(inventory: Inventory, steps: Sequence[Step]) -> None:
-    """Raises InvalidInput for a plan that hosts which end by themselves wouldn't outlive."""
+    """Raises InvalidInput for a plan that the hosts wouldn't live long enough for."""
     require_time(inventory.expires, sum(step.estimate_s for step in steps), datetime.now(UTC))
-
-
-@contextmanager
-def reporter_of(plain: bool, steps: list[Step]) -> Iterator[Reporter]:
-    """Where a command reports to, told of all its steps; closed at the end."""
-    reporter = reporter_for(console, plain=plain)
-    reporter.plan(steps)
-    try:
-        yield reporter
-    finally:
-        reporter.close()
 
 
 def fresh_results(results: Results, *, again: bool) -> Results:
@@ -277,7 +219,7 @@ def fresh_results(results: Results, *, again: bool) -> Results:
     if again:
         kept = results.set_aside()
         if kept is not None:
-            console.print(f"An earlier run is kept as {shown(kept)}.", markup=False)
+            say(f"An earlier run is kept as {shown(kept)}.")
     else:
         results.require_new()
     return results
@@ -299,11 +241,6 @@ def _vetted(target: Target, inventory: Inventory, kept: Vetted | None, reporter:
     if kept.rejected:
         raise SameboxError(
             f"vetting rejected {', '.join(kept.rejected)}.",
-            next_step=f"Let a busy machine come to rest and try again. By hand: {target.after_rejection}",
+            next_step=f"If the machine is busy, try again when it is idle. Otherwise: {target.after_rejection}",
         )
     return kept
-
-
-def _report(results: Results, master: str, reporter: Reporter) -> Verdicts:
-    reporter.step(REPORT_TITLE)
-    return make_report(results, CHECKOUT, master=master, scratch=SCRATCH, on_line=reporter.detail)

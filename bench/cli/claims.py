@@ -1,10 +1,13 @@
-"""`samebox claims`: published sentences beside the evidence. It decides nothing: the analysis job does."""
+"""`samebox claims`: published claims beside the evidence; the verdicts are those of the analysis job."""
 
 from __future__ import annotations
 
 import json
+import tempfile
+import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.checkout import CHECKOUT, SCRATCH
-from bench.cli.campaign import reporter_of
-from bench.cli.options import json_option, plain_option, shown, table_console
+from bench.cli.options import PATH, json_option, plain_option
+from bench.cli.terminal import print_json, reporter_of, shown, table_console
 from bench.progress import Step
-from bench.report.claims import judge_claims, known_claims, require_evidence, require_known
+from bench.report.here import require_report, run_plain_job
+from bench.results.folder import Results
+from contract import results_folder as layout
+from provisioning.errors import InvalidInput
 
 _STEP = Step("claims", 2.0)
 _STYLES = {"confirmed": "green", "contradicted": "red", "inconclusive": "yellow"}
@@ -26,15 +32,15 @@ Verdict = Mapping[str, Any]
 
 @click.command()
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@click.option("--document", metavar="NAME", help="The claims of one document only, e.g. sn2020.")
+@click.option("--document", metavar="NAME", help="Only the claims of this document, e.g. sn2020.")
 @click.option(
     "--evidence",
     "results_dir",
     metavar="RESULTS",
-    type=click.Path(path_type=Path),
-    help="Test them against a campaign of your own (its report) or imported results instead of what is printed.",
+    type=PATH,
+    help="Judge by a campaign of your own (its report) or by imported results instead of the published figures.",
 )
-@click.option("--verbose", is_flag=True, help="Every part of each claim, and the figures that decide it.")
+@click.option("--verbose", is_flag=True, help="Print every part of each claim, and the figures that decide it.")
 @json_option
 @plain_option
 def claims(
@@ -45,13 +51,14 @@ def claims(
     as_json: bool,
     plain: bool,
 ) -> None:
-    """Say of each claim of the published comparisons whether the evidence confirms or contradicts it.
+    """Judge the claims of the published comparisons by the evidence.
 
-    The evidence is what the documents print themselves, beside the raw results that one of them published; with --evidence, a
-    campaign of your own, or the folder of an import-omb. With IDs, those claims only, with all that decides them. Exits 0
-    whatever the verdicts are.
+    Each claim is confirmed, contradicted or inconclusive. The evidence is the figures that the documents print themselves, and
+    the raw results that one of them published; with --evidence, a campaign of your own, or a folder that import-omb wrote.
+
+    With IDs only those claims are printed, with everything that decides them. Exits 0 whatever the verdicts are.
     """
-    known = known_claims(CHECKOUT)
+    known = known_claims()
     require_known([] if document is None else [document], known, what="document of claims")
     in_question = known if document is None else {document: known[document]}
     of_which = "claim" if document is None else f"claim of {document}"
@@ -60,14 +67,12 @@ def claims(
     with reporter_of(plain or as_json, [_STEP]) as reporter:
         if not as_json:
             reporter.step(_STEP.title)
-        found = judge_claims(
-            evidence, CHECKOUT, scratch=SCRATCH, on_line=(lambda _: None) if as_json else reporter.detail
-        )
+        found = judge_claims(evidence, on_line=(lambda _: None) if as_json else reporter.detail)
     chosen = [
         each for each in found["claims"] if document in (None, each["document"]) and (not ids or each["id"] in ids)
     ]
     if as_json:
-        click.echo(json.dumps({**found, "claims": chosen, "counts": _counts(chosen)}, indent=1))
+        print_json({**found, "claims": chosen, "counts": _counts(chosen)})
         return
     others = 0
     if found["evidence"]["kind"] != "printed" and not ids:
@@ -101,20 +106,15 @@ def _print_whole(console: Console, verdict: Verdict) -> None:
 
 def _print_counts(console: Console, evidence: Mapping[str, Any], chosen: Sequence[Verdict], others: int) -> None:
     counts = ", ".join(f"{number} {verdict}" for verdict, number in _counts(chosen).items())
-    console.print(Text(f"{len(chosen)} claim{'' if len(chosen) == 1 else 's'}: {counts}"))
-    if evidence["kind"] == "campaign":
-        blocks = f"{evidence['blocks']} block{'' if evidence['blocks'] == 1 else 's'}"
-        scale = f", scaled down ({evidence['scale']['name']})" if evidence["scale"] else ""
-        console.print(Text(f"Evidence: {shown(Path(evidence['results']))}, {blocks}{scale}."))
-    if evidence["kind"] == "imported":
-        files, blocks = evidence["files"], evidence["blocks"]
-        console.print(
-            Text(
-                f"Evidence: {shown(Path(evidence['results']))}, {files} imported files, {blocks} block{'' if blocks == 1 else 's'}."
-            )
-        )
+    console.print(Text(f"{_counted(len(chosen), 'claim')}: {counts}"))
+    if evidence["kind"] in ("campaign", "imported"):
+        imported = f"{evidence['files']} imported files, " if evidence["kind"] == "imported" else ""
+        scale = evidence.get("scale")
+        scaled = f", scaled down ({scale['name']})" if scale else ""
+        blocks = _counted(evidence["blocks"], "block")
+        console.print(Text(f"Evidence: {shown(Path(evidence['results']))}, {imported}{blocks}{scaled}."))
     if others:
-        console.print(Text(f"{others} other claims are of what this evidence doesn't have."))
+        console.print(Text(f"{others} other claims are about something else than this evidence covers."))
 
 
 def _concerns(evidence: Mapping[str, Any], verdict: Verdict) -> bool:
@@ -136,3 +136,55 @@ def _counts(chosen: Sequence[Verdict]) -> dict[str, int]:
 
 def _coloured(verdict: str) -> Text:
     return Text(verdict, style=_STYLES[verdict])
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+IMPORT_FILE = "import.json"
+
+
+def known_claims() -> dict[str, tuple[str, ...]]:
+    """The ids of all claims, by document."""
+    files = sorted((CHECKOUT / "analysis" / "claims").glob("*.toml"))
+    return {file.stem: tuple(claim["id"] for claim in tomllib.loads(file.read_text())["claims"]) for file in files}
+
+
+def require_known(given: Iterable[str], known: Iterable[str], *, what: str) -> None:
+    """Raises InvalidInput with the nearest names for one that isn't known."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=5, cutoff=0.5)
+            choices = f"Did you mean {', '.join(near)}?" if near else f"Valid choices: {_shortened(known)}."
+            raise InvalidInput(f"no {what} {name!r}. {choices}", next_step="`samebox claims` lists them all.")
+
+
+def require_evidence(folder: Path) -> tuple[str, ...]:
+    """How to name a folder to the job: a campaign's results with a report, or an import. Raises InvalidInput for another one."""
+    if (folder / IMPORT_FILE).is_file():
+        return ("--imported", str(folder.resolve()))
+    if not (folder / layout.MANIFEST).is_file():
+        raise InvalidInput(
+            f"{folder}: neither a campaign's results folder (it has no manifest.json) nor imported results (no {IMPORT_FILE}).",
+            next_step="Name the folder of a campaign, such as results/demo, or one that `samebox import-omb` wrote.",
+        )
+    results = Results(folder)
+    results.manifest()
+    require_report(results)
+    return ("--results", str(results.root.resolve()))
+
+
+def judge_claims(evidence: Sequence[str], *, on_line: Callable[[str], None]) -> Mapping[str, Any]:
+    """The document of verdicts: by the published figures, or by `evidence` (of require_evidence). Raises SameboxError."""
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="claims-", dir=SCRATCH) as folder:
+        verdicts = Path(folder) / "verdicts.json"
+        run_plain_job(["claims", str(verdicts), *evidence], on_line=on_line, what="claims")
+        document: Mapping[str, Any] = json.loads(verdicts.read_text())
+    return document
+
+
+def _shortened(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:4])} ... {', '.join(names[-2:])}"

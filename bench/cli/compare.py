@@ -1,4 +1,4 @@
-"""`samebox compare`: two campaigns side by side, if they are alike. It changes nothing; what is alike is analysis' business."""
+"""`samebox compare`: two campaigns side by side, if they are alike; what is alike is decided in analysis."""
 
 from __future__ import annotations
 
@@ -13,36 +13,38 @@ import click
 from rich.table import Table
 
 from bench.checkout import CHECKOUT
-from bench.cli.options import json_option, table_console
+from bench.cli.options import PATH, json_option
+from bench.cli.terminal import print_json, table_console
 from provisioning.errors import SameboxError
 
 
 @click.command()
-@click.argument("first", type=click.Path(path_type=Path))
-@click.argument("second", type=click.Path(path_type=Path))
+@click.argument("first", type=PATH)
+@click.argument("second", type=PATH)
 @click.option(
     "--despite",
     multiple=True,
     metavar="GROUP",
-    help="Compare although this differs: testbed, machines, scale, workloads, durability, settings, effective (what was "
-    "read back), checks, software or samebox.",
+    help="Compare although this differs; repeatable. One of testbed, machines, scale, workloads, durability, settings, "
+    "effective (settings that were read back), checks, software, samebox.",
 )
 @json_option
 def compare(first: Path, second: Path, despite: tuple[str, ...], as_json: bool) -> None:
-    """Put two campaigns' figures side by side: one run twice, or before and after one change.
+    """Compare the figures of two campaigns.
 
-    FIRST and SECOND are results folders with a report. Refuses campaigns that aren't alike, naming what differs.
+    FIRST and SECOND are results folders with a report: a campaign that was run twice, or before and after one change. Campaigns
+    that aren't alike are refused, with what differs.
     """
     document = _document(first, second, despite)
     if as_json:
-        click.echo(json.dumps(document, indent=1))
+        print_json(document)
         return
     for each in document["differences"]:
         click.echo(f"differs  {each['group']}: {each['condition']}: {each['first'] or '-'} / {each['second'] or '-'}")
     table_console().print(_table(document["figures"]))
     click.echo(
-        "Medians over the sound trials. The two campaigns share no block, so time and whatever else changed between them is in each "
-        "ratio, and there is no interval: a ratio whose ranges overlap shows no difference."
+        "Medians over the valid trials. The campaigns share no block, so each ratio includes whatever else changed between them, "
+        "and there is no confidence interval: where the ranges overlap, no difference is shown."
     )
 
 

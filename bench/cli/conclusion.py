@@ -1,4 +1,4 @@
-"""What a command says when a campaign has come to an end, or to a stop: how it came out, where it lies, what to type next."""
+"""What a command says when a campaign has ended or stopped: how it came out, where it is, what to type next."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from bench.cli.options import Target, console, shown
 from bench.cli.outcome import Outcome
+from bench.cli.target import Target
+from bench.cli.terminal import say, shown
 from bench.progress import Reporter
 from bench.report.here import Verdicts
 from bench.results.folder import Results
@@ -30,7 +31,7 @@ def says_how_to_go_on(
             command = f"samebox resume {shown(results.root)}{target.typed}{software}"
             reporter.notice(f"{finished} of {planned} trials are finished. Next: {command}")
         else:
-            reporter.notice("Nothing is recorded yet, so there is nothing to resume. Next: the same command once more")
+            reporter.notice("Nothing is recorded yet, so there is nothing to resume. Next: run the same command again")
         raise
 
 
@@ -41,7 +42,7 @@ def recorded(results: Results, target: Target) -> Outcome:
     if bucket is not None:
         place = f"s3://{bucket}/{results_folder(results.name_in_bucket())}"
         next_step += f" --on emr --stack {target.stack_name or 'NAME'}"
-    console.print(f"The records are in {place}. Next: {next_step}", markup=False)
+    say(f"The records are in {place}. Next: {next_step}")
     return Outcome.DONE
 
 
@@ -54,11 +55,10 @@ def way_back(results: Results) -> str:
 def conclude(results: Results, verdicts: Verdicts) -> Outcome:
     """Says how a campaign came out and where its report is."""
     for sentence in verdicts.not_met:
-        console.print(f"not met   {sentence}", markup=False)
+        say(f"not met   {sentence}")
     for sentence in verdicts.excluded:
-        console.print(f"excluded  {sentence}", markup=False)
-    finished = len(results.finished())
+        say(f"excluded  {sentence}")
     trust = "all valid" if verdicts.sound else "NOT all valid"
-    console.print(f"{finished} trials, {trust}.", markup=False)
+    say(f"{len(results.finished())} trials, {trust}.")
     click.echo(f"Report: {shown(results.report_file)}")
     return Outcome.DONE if verdicts.sound else Outcome.UNSOUND

@@ -1,21 +1,19 @@
-"""What the commands do about a campaign that runs by itself on a testbed host; and `samebox abandon`."""
+"""What the commands do about a detached campaign, which runs on a testbed host; and `samebox abandon`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import click
 
-from bench.campaign.prepared import Prepared
 from bench.checkout import RESULTS
-from bench.cli.options import Target, console, inventory_option, shown, stack_option, target_of
+from bench.cli.options import target_options
+from bench.cli.target import Target
+from bench.cli.terminal import console, say, shown
 from bench.orchestrator.attach import Attached, give_up, release
-from bench.orchestrator.launch import launch, orchestrator_host, require_free
+from bench.orchestrator.launch import orchestrator_host, require_free
 from bench.orchestrator.state import State, read_state
-from bench.progress import Reporter
 from bench.results.folder import Results
-from bench.run.vetted import Vetted
 from provisioning.errors import HostUnreachable
 from provisioning.hosts.host import on_all
 from provisioning.hosts.inventory import Inventory
@@ -30,32 +28,14 @@ def detached_state(inventory: Inventory) -> State:
 
 
 def refuse_if_taken(inventory: Inventory, typed: str) -> None:
-    """Raises MissingRequirement when a detached campaign has the testbed: what measures there isn't to be disturbed."""
+    """Raises MissingRequirement when a detached campaign has the testbed: it must not be disturbed while it measures."""
     try:
         state = detached_state(inventory)
     except HostUnreachable:
-        with connected(inventory) as hosts:  # it may not be the only one, and all are to be named
+        with connected(inventory) as hosts:  # to name every host that doesn't answer
             on_all("logging in", hosts, lambda host: host.run("true"))
         raise
     require_free(state, typed)
-
-
-def leave(
-    prepared: Prepared,
-    inventory: Inventory,
-    vetting: Vetted,
-    results: Results,
-    reporter: Reporter,
-    *,
-    tarballs: Mapping[str, Path],
-    repeat: Sequence[str],
-    typed: str,
-) -> None:
-    """Leaves the campaign to a testbed host, and says how to find it again."""
-    name = launch(prepared, inventory, vetting, reporter, tarballs=tarballs, repeat=repeat, typed=typed)
-    reporter.notice(f"It runs by itself on {name}; this machine isn't needed any more.")
-    reporter.notice(f"How far it is: samebox status{typed}")
-    reporter.notice(f"Follow it, and get its records and report: samebox resume {shown(results.root)}{typed}")
 
 
 def bring_home(inventory: Inventory, results: Results, typed: str, *, plain: bool) -> bool:
@@ -75,15 +55,12 @@ def bring_home(inventory: Inventory, results: Results, typed: str, *, plain: boo
                 if not plain:
                     status.update(text)
 
-            def say(line: str) -> None:
-                console.print(line, markup=False)
-
             try:
                 Attached(host, inventory, results, typed, say, detail).follow()
             except KeyboardInterrupt:
                 say(
-                    "No longer watched; the campaign goes on. "
-                    f"Again: samebox resume {shown(results.root)}{typed}   End it: samebox abandon{typed}"
+                    f"Stopped following; the campaign continues. Follow it again: samebox resume {shown(results.root)}{typed}   "
+                    f"End it: samebox abandon{typed}"
                 )
                 raise
     _note_keys_left(release(inventory))
@@ -91,29 +68,29 @@ def bring_home(inventory: Inventory, results: Results, typed: str, *, plain: boo
 
 
 @click.command()
-@inventory_option
-@stack_option
-def abandon(inventory_file: Path | None, stack_name: str | None) -> None:
-    """Give up a campaign that runs by itself: end it, fetch its finished trials, leave nothing of it on the hosts."""
-    target: Target = target_of(inventory_file, stack_name)
+@target_options
+def abandon(target: Target) -> None:
+    """End a detached campaign before it has finished.
+
+    Its finished trials are fetched, and nothing of it is left on the hosts.
+    """
     with exclusive(target.state):
         inventory = target.inventory()
         state = detached_state(inventory)
         if state.claim is None:
-            console.print("No campaign runs by itself there.")
+            say("No detached campaign is there.")
             return
         results = Results(RESULTS / state.claim.campaign)
         with console.status(state.claim.sentence()) as status:
             keys_left = give_up(inventory, results, state, status.update)
         _note_keys_left(keys_left)
     there = f"; {len(results.finished())} trials are in {shown(results.root)}" if results.root.exists() else ""
-    console.print(f"Given up{there}.", markup=False)
+    say(f"Abandoned{there}.")
 
 
 def _note_keys_left(hosts: Sequence[str]) -> None:
     if hosts:
-        console.print(
+        say(
             f"note: {', '.join(hosts)} didn't answer, and still list the campaign's key in authorized_keys. "
-            "Its private half is gone, so it opens nothing.",
-            markup=False,
+            "Its private half is gone, so it opens nothing."
         )

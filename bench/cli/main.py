@@ -14,21 +14,20 @@ from bench.cli import (
     campaign,
     claims,
     compare,
+    cost,
     detached,
     doctor,
-    extend,
-    hosts,
-    money,
     omb_results,
     plan,
     prove,
     rehearse,
+    report,
     status,
     sweep,
     testbed,
 )
-from bench.cli.options import console
 from bench.cli.outcome import Outcome
+from bench.cli.terminal import console
 from provisioning.errors import SameboxError
 from provisioning.testbeds.aws.rehearsal.mark import NOTICE, rehearsing
 
@@ -40,41 +39,48 @@ REMEDIES = {
 }
 
 
+SECTIONS = {
+    "Everything at once": (campaign.whole_campaign, rehearse.rehearse),
+    "Step by step": (
+        *(testbed.up, testbed.prepare, testbed.vet, plan.plan, campaign.run, status.status, campaign.resume),
+        *(detached.abandon, report.report, testbed.down),
+    ),
+    "Evidence": (
+        prove.prove_durability,
+        compare.compare,
+        claims.claims,
+        omb_results.import_omb,
+        omb_results.export_omb,
+    ),
+    "This machine and AWS": (doctor.doctor, cost.cost, testbed.extend, sweep.sweep),
+}
+
+
+class Sections(click.Group):
+    """A group whose help lists its commands in sections."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(each.name or "", each.get_short_help_str(80)) for each in commands])
+
+
 @click.group(
+    cls=Sections,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Start with: samebox campaign local campaigns/demo.toml",
 )
 @click.version_option(package_name="samebox", message="samebox %(version)s")
 def samebox() -> None:
-    """Message-broker benchmarks in which the machines are out of the argument."""
+    """Compare message brokers on the very same machines."""
     if rehearsing():
         click.echo(NOTICE, err=True)
 
 
-for command in (
-    testbed.up,
-    testbed.down,
-    hosts.prepare,
-    testbed.vet,
-    prove.prove_durability,
-    plan.plan,
-    campaign.run,
-    campaign.resume,
-    status.status,
-    detached.abandon,
-    campaign.report,
-    compare.compare,
-    claims.claims,
-    campaign.whole_campaign,
-    omb_results.import_omb,
-    omb_results.export_omb,
-    doctor.doctor,
-    money.cost,
-    extend.extend,
-    sweep.sweep,
-    rehearse.rehearse,
-):
-    samebox.add_command(command)
+for section in SECTIONS.values():
+    for command in section:
+        samebox.add_command(command)
 campaign.whole_campaign.add_command(aws.aws_campaign)
 
 

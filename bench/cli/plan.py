@@ -1,9 +1,8 @@
-"""`samebox plan`: what of a campaign would run, in which order, how long, on how much disk, and what stays empty. It starts nothing."""
+"""`samebox plan`: what of a campaign would run, in which order, how long, on how much disk, and what stays empty."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 from collections.abc import Sequence
 from typing import Any
@@ -11,19 +10,21 @@ from typing import Any
 import click
 from rich.table import Table
 
-from bench.campaign.campaign import Campaign, EmptyCell, TrialSpec, empty_cells
+from bench.campaign.campaign import Campaign, TrialSpec, empty_cells
 from bench.campaign.choice import Choice
-from bench.campaign.cross_check import LeftOut, left_out
+from bench.campaign.cross_check import left_out
 from bench.campaign.prepared import Prepared, prepare
 from bench.campaign.probe_times import planned_probes
 from bench.campaign.producer_rates import beyond_a_process, warning_lines
 from bench.campaign.space import USABLE_SHARE, gibibytes, largest_need, need_of
 from bench.checkout import HOME
 from bench.cli.campaign import VETTING_STEP
-from bench.cli.money import cost_of, dollars, vetting_step
+from bench.cli.cost import cost_of, dollars, vetting_step
 from bench.cli.omb import Chosen, campaign_or_omb
-from bench.cli.on_emr import EMR_STEP
-from bench.cli.options import choice_options, json_option, read_thresholds, stack_kind, table_console
+from bench.cli.options import choice_options, json_option, stack_option
+from bench.cli.report import EMR_STEP
+from bench.cli.target import read_thresholds, stack_kind
+from bench.cli.terminal import print_json, table_console
 from bench.progress import clock_text
 from bench.run.runner import report_step, steps_to_run
 from bench.run.trial import steps_of
@@ -35,17 +36,18 @@ FEWEST_BLOCKS = 6  # of an interval, and so of a noise band; analysis' own numbe
 @click.command()
 @campaign_or_omb
 @choice_options
-@click.option("--stack", metavar="NAME", help="Plan for a stack on AWS, and say what it costs there.")
+@stack_option("Plan for this stack on AWS, and show what it costs there.")
 @json_option
-def plan(chosen: Chosen, choice: Choice, stack: str | None, as_json: bool) -> None:
-    """Print a campaign's trials in order, time, bytes on disk, what stays empty and what differs from what was published.
+def plan(chosen: Chosen, choice: Choice, stack_name: str | None, as_json: bool) -> None:
+    """Show what a campaign would run, without starting anything.
 
-    Starts nothing. Without --stack, what it writes is compared with what is free on this machine's disk.
+    Prints the trials in order, the time they take, the bytes on disk, which combinations stay empty, and what differs from the
+    published experiment. Without --stack the bytes are compared with the free space on this machine's disk.
     """
-    prepared = prepare(chosen.campaign, chosen.file, stack_kind() if stack else "local", choice)
-    document = _document(prepared, stack)
+    prepared = prepare(chosen.campaign, chosen.file, stack_kind() if stack_name else "local", choice)
+    document = _document(prepared, stack_name)
     if as_json:
-        click.echo(json.dumps(document, indent=1))
+        print_json(document)
         return
     table_console().print(_table(prepared.trials))
     for line in _lines(prepared, document):
@@ -59,6 +61,7 @@ def _document(prepared: Prepared, stack: str | None) -> dict[str, Any]:
     if stack:
         first, last = vetting_step(stack, read_thresholds()), EMR_STEP
     steps = [first, *steps_to_run(prepared, ()), last]
+    uncrossed = left_out(prepared.trials) if campaign.cross_check else ()
     return {
         "campaign": campaign.name,
         **prepared.choice.to_json(campaign),
@@ -70,7 +73,7 @@ def _document(prepared: Prepared, stack: str | None) -> dict[str, Any]:
         ],
         "trials": [_trial(trial) for trial in prepared.trials],
         "empty_cells": [dataclasses.asdict(cell) for cell in empty_cells(campaign)],
-        "not_cross_checked": [dataclasses.asdict(entry) for entry in _not_cross_checked(prepared)],
+        "not_cross_checked": [dataclasses.asdict(entry) for entry in uncrossed],
         "beyond_a_process": [each.to_json() for each in beyond_a_process(prepared.trials)],
         "disk": None if stack else _disk(prepared.trials),
         "cost": {"stack": stack, **cost_of(prepared, stack).to_json()} if stack else None,
@@ -128,19 +131,15 @@ def _lines(prepared: Prepared, document: dict[str, Any]) -> list[str]:
     if scale:
         lines += [f"Scale {scale['name']}:", *(f"  {rule}" for rule in scale["rules"])]
     if prepared.choice.representative:
-        lines.append("Representative: one workload at one promise stands for each experiment.")
+        lines.append("Representative: one workload at one durability level stands for each experiment.")
     if campaign.differs or any(each.differs for each in campaign.questions):
         lines += ["Done differently than published:", *(f"  all: {sentence}" for sentence in campaign.differs)]
         lines += _gathered([(sentence, each.id) for each in campaign.questions for sentence in each.differs])
-    cells = empty_cells(campaign)
-    if cells:
-        lines += ["Stays empty:", *_gathered([(_cell(cell), cell.experiment) for cell in cells])]
-    alone = _not_cross_checked(prepared)
-    if alone:
-        lines += [
-            "Not cross-checked:",
-            *_gathered([(f"{entry.system}: {entry.reason}", entry.workload) for entry in alone]),
-        ]
+    if cells := document["empty_cells"]:
+        lines += ["Stays empty:", *_gathered([(_cell(cell), cell["experiment"]) for cell in cells])]
+    if alone := document["not_cross_checked"]:
+        sentences = [(f"{entry['system']}: {entry['reason']}", entry["workload"]) for entry in alone]
+        lines += ["Not cross-checked:", *_gathered(sentences)]
     lines += warning_lines(beyond_a_process(prepared.trials))
     lines.append(_disk_line(document["disk"]) if document["disk"] else _cost_line(document["cost"]))
     return lines
@@ -162,13 +161,9 @@ def _noise_lines(campaign: Campaign) -> list[str]:
     return [f"Too few A/A blocks for a noise band of every pair: it takes aa_blocks = {needed} (docs/statistics.md)."]
 
 
-def _not_cross_checked(prepared: Prepared) -> tuple[LeftOut, ...]:
-    return left_out(prepared.trials) if prepared.campaign.cross_check else ()
-
-
-def _cell(cell: EmptyCell) -> str:
-    level = f" at level {cell.durability}" if cell.durability else ""
-    return f"{cell.system}{level}: {cell.reason}"
+def _cell(cell: dict[str, Any]) -> str:
+    level = f" at level {cell['durability']}" if cell["durability"] else ""
+    return f"{cell['system']}{level}: {cell['reason']}"
 
 
 def _gathered(found: Sequence[tuple[str, str]]) -> list[str]:
@@ -184,7 +179,7 @@ def _disk_line(disk: dict[str, Any]) -> str:
     said = f"The largest trial, {disk['trial']}, puts about {gibibytes(disk['bytes'])} on disk ({disk['sentence']}); "
     if disk["fits"]:
         return f"{said}half of what is free on this machine is {free}."
-    return f"{said}half of what is free on this machine is only {free}: a run here is refused. A smaller --scale, or --stack."
+    return f"{said}half of what is free on this machine is only {free}: a run here is refused. Use a smaller --scale, or --stack."
 
 
 def _cost_line(cost: dict[str, Any]) -> str:

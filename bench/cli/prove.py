@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -12,25 +11,17 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from bench.campaign.campaign import Campaign, empty_cells
 from bench.campaign.prepared import Prepared, prepare
 from bench.checkout import PROOFS
-from bench.cli.campaign import reporter_of
 from bench.cli.detached import refuse_if_taken
-from bench.cli.options import (
-    Target,
-    console,
-    inventory_option,
-    json_option,
-    plain_option,
-    shown,
-    software_option,
-    stack_option,
-    target_of,
-)
+from bench.cli.options import json_option, plain_option, software_option, target_options
 from bench.cli.outcome import Outcome
+from bench.cli.target import Target
+from bench.cli.terminal import print_json, reporter_of, say, shown
 from bench.progress import Reporter
 from bench.proof.basis import basis_of
 from bench.proof.document import PROOF_FILE, new_folder, proof_document
@@ -54,22 +45,24 @@ def _names(context: click.Context, parameter: click.Parameter, value: str) -> tu
 
 
 @click.command(name="prove-durability")
-@click.option("--systems", default="", callback=_names, metavar="LIST", help="Systems, with commas; all without it.")
+@click.option("--systems", default="", callback=_names, metavar="NAME,...", help="The systems to prove. Default: all.")
 @click.option(
-    "--durability", "levels", default="", callback=_names, metavar="LIST", help="Levels, with commas; all without it."
+    "--durability",
+    "levels",
+    default="",
+    callback=_names,
+    metavar="LEVEL,...",
+    help="The levels to prove. Default: all.",
 )
-@click.option(
-    "--messages", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Messages for each level."
-)
+@click.option("--messages", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Messages per level.")
 @click.option(
     "--system-profile",
     default=VENDOR_DEFAULT,
     show_default=True,
     metavar="NAME",
-    help="As a campaign's system_profile.",
+    help="The systems' settings, as a campaign's system_profile.",
 )
-@inventory_option
-@stack_option
+@target_options
 @software_option
 @plain_option
 @json_option
@@ -78,18 +71,17 @@ def prove_durability(
     levels: tuple[str, ...],
     messages: int,
     system_profile: str,
-    inventory_file: Path | None,
-    stack_name: str | None,
+    target: Target,
     tarballs: Mapping[str, Path],
     plain: bool,
     as_json: bool,
 ) -> Outcome:
-    """Prove each durability level on a testbed that is up: what was synced, on how many nodes, when a message was acknowledged?
+    """Prove what each durability level promises.
 
-    Exits 2 if a level is disproved or could not be shown.
+    Traces the brokers of a testbed that is up while messages are sent one at a time, and says what was synced, and on how many
+    nodes, when each was acknowledged. Exits 2 if a level is disproved or could not be shown.
     """
     campaign = proof_campaign(systems, levels, messages, system_profile=system_profile)
-    target = target_of(inventory_file, stack_name)
     with exclusive(target.state):
         inventory = target.inventory()
         prepared = prepare(campaign, Path("samebox prove-durability"), inventory.testbed.kind)
@@ -98,7 +90,7 @@ def prove_durability(
         with reporter_of(plain, steps) as reporter:
             folder, document = _prove(prepared, campaign, inventory, messages, reporter, tarballs)
     if as_json:
-        click.echo(json.dumps(document, indent=1))
+        print_json(document)
     else:
         _print(document)
     _conclude(document, folder, target)
@@ -114,7 +106,7 @@ def _prove(
     reporter: Reporter,
     tarballs: Mapping[str, Path],
 ) -> tuple[Path, dict[str, Any]]:
-    """Every level in turn; the document is written anew after each, so that what was proven outlives an interruption."""
+    """Every level in turn; the document is rewritten after each, so that what was proven outlives an interruption."""
     began_ns = time.time_ns()
     with connected(inventory) as hosts:
         require_strace([host for host in hosts if host.record.role == "broker"])
@@ -142,22 +134,17 @@ def _prove(
 def _print(document: Mapping[str, Any]) -> None:
     table = Table("system", "level", "promise", "verdict", "copies", "why", box=None, header_style="bold")
     for cell in document["cells"]:
-        level = cell["durability"]
-        promise = f"{level['replication']} / {level['local']}{_variant(level)}"
-        why = cell["sentence"].replace("[", r"\[")
+        level, variant = cell["durability"], variant_of(cell["durability"])
+        promise = f"{level['replication']} / {level['local']}{', ' + variant['name'] if variant else ''}"
+        why = escape(cell["sentence"])
         table.add_row(cell["system"], level["name"], promise, MARKS[cell["verdict"]], _copies(cell), why)
     for cell in document["empty"]:
         table.add_row(cell["system"], cell["durability"], "", "-", "", cell["reason"])
     Console(highlight=False).print(table)
     click.echo(
-        "copies: how many messages so many nodes had when the acknowledgement came; "
-        "of a variant that acknowledges from memory, in memory"
+        "copies: how many messages were on how many nodes when the acknowledgement came "
+        "(in memory, for a variant that acknowledges from memory)"
     )
-
-
-def _variant(durability: Mapping[str, Any]) -> str:
-    variant = variant_of(durability)
-    return "" if variant is None else f", {variant['name']}"
 
 
 def _copies(cell: Mapping[str, Any]) -> str:
@@ -170,10 +157,10 @@ def _copies(cell: Mapping[str, Any]) -> str:
 
 
 def _conclude(document: Mapping[str, Any], folder: Path, target: Target) -> None:
-    console.print(f"Evidence, with the traces: {shown(folder)}", markup=False)
-    unsure: Sequence[Mapping[str, Any]] = [cell for cell in document["cells"] if cell["verdict"] == "not shown"]
+    say(f"Evidence, with the traces: {shown(folder)}")
+    unsure = [cell for cell in document["cells"] if cell["verdict"] == "not shown"]
     if unsure:
         systems = ",".join(dict.fromkeys(cell["system"] for cell in unsure))
         levels = ",".join(dict.fromkeys(cell["durability"]["name"] for cell in unsure))
         again = f"samebox prove-durability --systems {systems} --durability {levels}{target.typed}"
-        console.print(f"What was not shown, once more: {again}", markup=False)
+        say(f"To try again what was not shown: {again}")

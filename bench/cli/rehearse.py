@@ -1,4 +1,4 @@
-"""`samebox rehearse`: a campaign on AWS, played whole on this machine. No account, no money; the commands are the real ones."""
+"""`samebox rehearse`: a whole campaign on a simulated AWS on this machine. No account, no money; the commands are the real ones."""
 
 from __future__ import annotations
 
@@ -19,28 +19,30 @@ import click
 from bench.campaign.campaign import load_campaign
 from bench.campaign.choice import WHOLE, Choice
 from bench.checkout import CHECKOUT, STATE
-from bench.cli.options import choice_options, console, plain_option, shown
+from bench.cli.options import choice_options, optional_campaign_argument, plain_option, stack_option
 from bench.cli.outcome import Outcome
+from bench.cli.target import project
+from bench.cli.terminal import console, say, shown
 from provisioning.errors import InvalidInput
 from provisioning.testbeds.aws.rehearsal.mark import NOTICE, VARIABLE, rehearsing
 from provisioning.testbeds.aws.shape import read_stack_config, stack_file
-from provisioning.testbeds.aws.stack import Stack, project_directory
+from provisioning.testbeds.aws.stack import Stack
 from provisioning.testbeds.local.lock import exclusive
 
 if TYPE_CHECKING:
     from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud
 
 FOLDER = STATE / "rehearsal"
-# for campaigns whose loads no single machine can bear
+# of a campaign, for loads that are too much for a single machine
 SCALE = "local"
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """AWS as it is played; `before`: what there was in it from the beginning, as in any account.
+    """The simulated AWS; `before`: what was in it from the beginning, as in any account.
 
-    `environment` is that of every command of the rehearsal, `project` the folder where they are typed.
+    Every command of the rehearsal runs in the folder `project` with `environment`.
     """
 
     cloud: Cloud
@@ -50,16 +52,21 @@ class Rehearsal:
 
 
 @click.command()
-@click.argument("campaign_file", metavar="[CAMPAIGN]", required=False, type=click.Path(path_type=Path))
+@optional_campaign_argument
 @choice_options
-@click.option("--stack", "stack_name", metavar="NAME", help="A stack of yours, or a preset; for a CAMPAIGN smoke.")
-@click.option("--shell", is_flag=True, help="Instead of a campaign, a shell in which every command is part of it.")
+@stack_option("A stack of yours, or a preset. Default for a CAMPAIGN: smoke.")
+@click.option(
+    "--shell", is_flag=True, help="Start a shell whose commands are part of the rehearsal, instead of a campaign."
+)
 @plain_option
 def rehearse(campaign_file: Path | None, choice: Choice, stack_name: str | None, shell: bool, plain: bool) -> int:
-    """Rehearse `campaign aws` on this machine: the real commands and Pulumi, hosts that are namespaces here, no account."""
+    """Rehearse `campaign aws` on this machine, without an account.
+
+    Runs the real commands and Pulumi against a simulated AWS, whose instances are namespaces of this machine.
+    """
     if shell is (campaign_file is not None):
         raise InvalidInput(
-            "what is to be rehearsed? A CAMPAIGN, or, with --shell, what you will type.",
+            "what is to be rehearsed? Give a CAMPAIGN, or --shell to type commands.",
             next_step="samebox rehearse campaigns/demo.toml",
         )
     if rehearsing():
@@ -75,20 +82,20 @@ def rehearse(campaign_file: Path | None, choice: Choice, stack_name: str | None,
 
 
 def _scaled(campaign_file: Path, choice: Choice) -> Choice:
-    """What was chosen, and the campaign's own scale for one machine where nothing was. Raises InvalidInput."""
+    """What was chosen; if nothing was, the campaign's own scale for one machine. Raises InvalidInput."""
     campaign = load_campaign(campaign_file)
     choice.require_known(campaign, where=str(campaign_file))
     if choice == WHOLE and SCALE in campaign.scales:
-        console.print(f"{shown(campaign_file)} is run at its scale {SCALE}, because all hosts are this machine.")
+        say(f"{shown(campaign_file)} is run at its scale {SCALE}, because all hosts are this machine.")
         return Choice(SCALE)
     return choice
 
 
 @contextmanager
 def rehearsal(stack_name: str | None) -> Iterator[Rehearsal]:
-    """AWS on this machine and a project with the config of that stack, until the block ends: then both are gone, but for results.
+    """A simulated AWS and a project with the config of that stack, until the block ends; only results are kept.
 
-    Raises MissingRequirement saying what this machine lacks, InvalidInput for a stack that nobody has described.
+    Raises MissingRequirement saying what this machine lacks, InvalidInput for a stack without a config file.
     """
     # moto takes a second to import, which no other command should wait for
     from provisioning.testbeds.aws.rehearsal.cloud.hosts import require_hosts
@@ -97,32 +104,32 @@ def rehearsal(stack_name: str | None) -> Iterator[Rehearsal]:
     from provisioning.testbeds.aws.rehearsal.engine.engine import find_engine
     from provisioning.testbeds.aws.rehearsal.project import environment_of, lay_out, make_key, write_stack
 
-    template = stack_file(project_directory(Path.cwd(), CHECKOUT), stack_name) if stack_name else None
+    template = stack_file(project(), stack_name) if stack_name else None
     if template:
         read_stack_config(template)
     require_hosts()
-    console.print(NOTICE, soft_wrap=True)
+    say(NOTICE)
     with exclusive(FOLDER):
         for old in ("cloud", "pulumi", "project"):
             shutil.rmtree(FOLDER / old, ignore_errors=True)
-        with console.status("looking for Pulumi, which is built here once if it isn't installed"):
+        with console.status("looking for Pulumi (built here once if it isn't installed)"):
             engine = find_engine()
         with local_cloud(FOLDER / "cloud", hosts=True) as cloud:
-            project = FOLDER / "project"
-            lay_out(project, CHECKOUT)
-            (project / "results").symlink_to(FOLDER / "results")  # as paths are typed
+            folder = FOLDER / "project"
+            lay_out(folder, CHECKOUT)
+            (folder / "results").symlink_to(FOLDER / "results")  # as paths are typed
             (FOLDER / "pulumi").mkdir()
             make_key(FOLDER / "pulumi" / "ssh_key")
             if stack_name and template:
-                write_stack(Stack(stack_name, project).config_file, template, FOLDER / "pulumi" / "ssh_key")
+                write_stack(Stack(stack_name, folder).config_file, template, FOLDER / "pulumi" / "ssh_key")
             environment = environment_of(FOLDER / "pulumi", cloud, engine)
             path = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
             ours = {"PATH": path, VARIABLE: str(FOLDER), "SAMEBOX_HOME": str(FOLDER)}
-            yield Rehearsal(cloud, frozenset(things(cloud)), project, environment | ours)
+            yield Rehearsal(cloud, frozenset(things(cloud)), folder, environment | ours)
 
 
 def _shell() -> list[str]:
-    """A shell that says in its prompt where it is; one that reads a file or a pipe has none."""
+    """A shell with a prompt of its own; one that reads a file or a pipe has no prompt."""
     if not sys.stdin.isatty():
         return ["bash", "-s"]
     settings = FOLDER / "pulumi" / "bashrc"
@@ -133,9 +140,9 @@ def _shell() -> list[str]:
 
 
 def _follow(made: Rehearsal, command: Sequence[str], *, own_group: bool) -> int:
-    """Runs a command of the rehearsal to its end, and returns its exit status. Ctrl-C is the command's, which tidies up.
+    """Runs a command of the rehearsal to its end and returns its exit status. Ctrl-C goes to the command, which cleans up.
 
-    In a group of its own it is told of signals; a shell, which reads the terminal, can't be, and gets its Ctrl-C from there.
+    In a group of its own it is sent the signals; a shell reads the terminal, and gets its Ctrl-C from there.
     """
     process = subprocess.Popen(
         command,
@@ -159,13 +166,13 @@ def _follow(made: Rehearsal, command: Sequence[str], *, own_group: bool) -> int:
 
 
 def _tell_what_is_left(made: Rehearsal) -> Outcome:
-    """Says what exists in the cloud and didn't before, asking it and no tag; an ERROR if that is more than buckets of results."""
+    """Prints what exists in the cloud and didn't before, whatever its tags; an ERROR if that is more than results buckets."""
     from provisioning.testbeds.aws.rehearsal.cloud.things import buckets, things
 
     kept = sorted(buckets(made.cloud))
     others = sorted(things(made.cloud) - made.before - set(kept))
-    console.print(f"Left on AWS as it was played: {', '.join(kept) or 'no bucket'}, kept on purpose.", soft_wrap=True)
+    say(f"Left on the simulated AWS: {', '.join(kept) or 'no bucket'}, kept on purpose.")
     for each in others:
-        console.print(f"Left, and not on purpose: {each}", markup=False, soft_wrap=True)
-    console.print(f"It is gone now. Results and reports of rehearsals: {shown(FOLDER / 'results')}", soft_wrap=True)
+        say(f"Left, and not on purpose: {each}")
+    say(f"The simulated AWS is gone now. Results and reports of rehearsals: {shown(FOLDER / 'results')}")
     return Outcome.ERROR if others else Outcome.DONE

@@ -1,25 +1,24 @@
-"""The command sweep: what samebox left on AWS is listed, and taken away when asked to."""
+"""`samebox sweep`: lists what samebox left on AWS, and deletes it when asked to."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.table import Table
 
-from bench.checkout import CHECKOUT
-from bench.cli.options import console, json_option, stack_of, table_console
+from bench.cli.options import json_option, stack_option
 from bench.cli.outcome import Outcome
+from bench.cli.target import project, stack_of
+from bench.cli.terminal import console, print_json, say, spinner, table_console
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.testbeds.aws.shape import read_stack_config, stack_file, stacks
-from provisioning.testbeds.aws.stack import Stack, project_directory
+from provisioning.testbeds.aws.stack import Stack
 
 if TYPE_CHECKING:
     from provisioning.testbeds.aws.found import Found
@@ -37,18 +36,15 @@ PIPE_COLUMNS = 240
     "regions",
     multiple=True,
     metavar="REGION",
-    help="Where to look; repeatable. Without it: the regions of the stacks here, and AWS_REGION.",
+    help="Search this region; repeatable. Default: the regions of the stacks here, and AWS_REGION.",
+)
+@stack_option("Only what this stack made, in its region and for its campaign, and whether its state knows it.")
+@click.option(
+    "--orphans", is_flag=True, help="With --stack: only what no stack's state knows and no known resource uses."
 )
 @click.option(
-    "--stack",
-    "stack_name",
-    metavar="NAME",
-    help="Only this stack's region and campaign, without what another stack of it made; and what the state knows of.",
+    "--delete", is_flag=True, help="Delete what is listed and not kept on purpose, and empty buckets (asks first)."
 )
-@click.option(
-    "--orphans", is_flag=True, help="With --stack: only what no stack's state knows and nothing that one knows uses."
-)
-@click.option("--delete", is_flag=True, help="Take away what is listed and not kept, and empty buckets, after asking.")
 @click.option("--yes", is_flag=True, help="With --delete: don't ask.")
 @json_option
 def sweep(
@@ -60,35 +56,38 @@ def sweep(
     yes: bool,
     as_json: bool,
 ) -> Outcome:
-    """List everything of samebox that AWS still has, by tag, without any state. Exits 1 while something is left."""
+    """List everything of samebox that is still on AWS.
+
+    Resources are found by their tags, without any stack's state. Exits 1 while something is left.
+    """
     if yes and not delete:
         raise InvalidInput("--yes goes with --delete; without it nothing is deleted.")
     if stack_name and (campaign or regions):
         raise InvalidInput("--stack says campaign and region itself.", next_step="Leave out --campaign and --region.")
     if orphans and not stack_name:
         raise InvalidInput("--orphans: whose state is to be asked?", next_step="Add --stack NAME.")
-    looking = Looking(regions or (() if stack_name else _regions()), campaign, stack_name, orphans)
-    with console.status("looking"):
-        found = looking.find()
+    search = Search(regions or (() if stack_name else _regions()), campaign, stack_name, orphans)
+    with console.status("searching"):
+        found = search.find()
     removable = (*found.left, *found.empty)
     if delete and removable:
         if not as_json:
-            looking.show(found)
-        looking.require_told_apart(found)
+            search.show(found)
+        search.require_told_apart(found)
         if not yes and not _agreed(found):
             click.echo("Nothing was deleted.", err=True)
             return Outcome.ERROR if found.left else Outcome.DONE
-        with console.status("deleting") as status:
-            found = looking.remove(removable, lambda line: status.update(f"deleting: {line}".replace("[", r"\[")))
+        with spinner("deleting") as show:
+            found = search.remove(removable, show)
     if as_json:
-        click.echo(json.dumps(found.to_json(looking.known), indent=1))
+        print_json(found.to_json(search.known))
     else:
-        looking.show(found)
+        search.show(found)
     return Outcome.DONE if found.clean else Outcome.ERROR
 
 
 @dataclass
-class Looking:
+class Search:
     """One sweep as it was asked for. `known` maps what is in a stack's state to that stack, once something was found."""
 
     regions: tuple[str, ...]
@@ -99,12 +98,12 @@ class Looking:
 
     @cached_property
     def stack(self) -> Stack | None:
-        """The stack whose things are looked for."""
+        """The stack whose resources are searched for."""
         return stack_of(self.stack_name) if self.stack_name else None
 
     @cached_property
     def sweep(self) -> Sweep:
-        """What asks AWS."""
+        """The search on AWS."""
         # boto3 takes a third of a second to import, which no other command should wait for
         from provisioning.testbeds.aws.sweep import Sweep, sweep_of
 
@@ -122,7 +121,7 @@ class Looking:
         return self._judged(found)
 
     def remove(self, removable: Sequence[Leftover], on_line: Callable[[str], None]) -> Found:
-        """Takes these away; what there is then."""
+        """Deletes these; returns what there is then."""
         return self._judged(self.sweep.remove_all(removable, on_line))
 
     def _judged(self, found: Found) -> Found:
@@ -131,12 +130,12 @@ class Looking:
         return only_orphans(found, self.known or {}) if self.orphans else found
 
     def require_told_apart(self, found: Found) -> None:
-        """Raises SameboxError if what couldn't be listed might have told that something is no orphan."""
+        """Raises SameboxError if something couldn't be listed: it might show that another resource is no orphan."""
         if self.orphans and found.refused:
             raise SameboxError(
-                "nothing was deleted: what is an orphan can't be told while AWS refuses to list things.\n"
+                "nothing was deleted: orphans can't be identified while AWS refuses to list resources.\n"
                 + "\n".join(f"  {refusal}" for refusal in found.refused),
-                next_step="Get the permissions that docs/aws.md names, then again.",
+                next_step="Get the permissions that docs/aws.md names, then run the same command again.",
             )
 
     def show(self, found: Found) -> None:
@@ -150,10 +149,9 @@ class Looking:
             # ids must come out whole in a pipe, too
             table_console(PIPE_COLUMNS).print(table)
         for refusal in found.refused:
-            console.print(f"not known: {refusal}", markup=False, soft_wrap=True)
-        click.echo(
-            _sum(found, f" of campaign {self.sweep.campaign}" if self.sweep.campaign else "", orphans=self.orphans)
-        )
+            say(f"not known: {refusal}")
+        whose = f" of campaign {self.sweep.campaign}" if self.sweep.campaign else ""
+        click.echo(_sum(found, whose, orphans=self.orphans))
         for line in _left_alone(found):
             click.echo(line)
 
@@ -175,7 +173,7 @@ def _sum(found: Found, whose: str, *, orphans: bool) -> str:
     if kept:
         said.append(f"{kept} kept on purpose.")
     if found.empty:
-        said.append(f"Of these, {len(found.empty)} hold nothing: --delete takes them away.")
+        said.append(f"{len(found.empty)} of these empty; --delete removes them too.")
     if missing:
         said.append(f"{missing} answers are missing.")
     return " ".join(said)
@@ -191,24 +189,23 @@ def _left_alone(found: Found) -> Iterator[str]:
 
 
 def _regions() -> tuple[str, ...]:
-    """Where samebox may have been at work, as far as this machine can tell."""
-    directory = project_directory(Path.cwd(), CHECKOUT)
-    files = [stack_file(directory, name) for name in stacks(directory)]
+    """Where samebox may have made something, as far as this machine can tell."""
+    files = [stack_file(project(), name) for name in stacks(project())]
     configured = [read_stack_config(file).get("region") for file in files]
     named = [*configured, os.environ.get("AWS_REGION"), os.environ.get("AWS_DEFAULT_REGION")]
     found = tuple(dict.fromkeys(str(region) for region in named if region))
     if not found:
         raise InvalidInput(
-            "no region to look in: no stack here names one, and AWS_REGION isn't set.", next_step="--region us-west-2"
+            "no region to search: no stack here names one, and AWS_REGION isn't set.", next_step="--region us-west-2"
         )
     return found
 
 
 def _agreed(found: Found) -> bool:
-    """Whether the operator says yes. Raises Abort if nobody answers."""
+    """Whether the operator says yes. Raises Abort where stdin is closed."""
     buckets = f" and {len(found.empty)} empty buckets" if found.empty else ""
     try:
-        return click.confirm(f"Delete these {len(found.left)}{buckets}? Nothing brings them back", err=True)
+        return click.confirm(f"Delete these {len(found.left)}{buckets}? This can't be undone", err=True)
     except click.Abort:
-        console.print("Nothing was deleted. Where nobody can answer: --delete --yes")
+        say("Nothing was deleted. In a script: --delete --yes")
         raise

@@ -1,4 +1,4 @@
-"""Hosts that were stood up for a command are taken away again, whatever happens in between. It knows no testbed from another."""
+"""Hosts that were stood up for a command are taken down again, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from bench.progress import Reporter, Step
 from provisioning.errors import SameboxError
 from provisioning.hosts.inventory import Inventory
+from provisioning.testbeds.aws.stack import Stack
 from provisioning.testbeds.testbed import Testbed
 
 T = TypeVar("T")
@@ -33,29 +34,29 @@ def undisturbed() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class Looking(Protocol):
+class Search(Protocol):
     """What finds everything that a campaign left on AWS."""
 
     def find(self) -> Sequence[str]:
         """What is left and shouldn't be, a line each; what couldn't be listed counts as left."""
 
     def orphans(self) -> Sequence[str]:
-        """What was made and isn't known to whoever takes the testbed away, a line each; raises nothing."""
+        """What no stack knows of, a line each; nothing where that can't be told. Raises nothing."""
 
 
 @dataclass(frozen=True)
 class Keeper:
-    """Sees to it that hosts which were stood up are taken away, whatever happens in between."""
+    """Makes sure that hosts which were stood up are taken down, whatever happens in between."""
 
     testbed: Testbed
     stack_name: str
-    leftovers: Looking
+    leftovers: Search
     reporter: Reporter
 
     def undertake(self, work: Callable[[Inventory], T], *, keep: bool) -> T:
-        """Stands the testbed up, does the work, takes the testbed away and looks for what is left. Raises what went wrong first.
+        """Stands the testbed up, does the work, takes the testbed down and looks for what is left. Raises what went wrong first.
 
-        With `keep`, a testbed on which something failed stays. Raises SameboxError if everything went well but the taking away.
+        With `keep`, a testbed on which something failed stays. Raises SameboxError if only the teardown failed.
         """
         expires: str | None = None
         try:
@@ -76,7 +77,7 @@ class Keeper:
 
     @property
     def _by_hand(self) -> str:
-        """What to type where this couldn't take everything away, in an order that works whatever was left."""
+        """What to type where this couldn't delete everything, in an order that works whatever was left."""
         return (
             f"Type: samebox sweep --stack {self.stack_name} --orphans --delete   then: pulumi destroy --stack {self.stack_name}"
             "   then: samebox sweep"
@@ -89,34 +90,33 @@ class Keeper:
         except SameboxError as error:
             orphans = self.leftovers.orphans()
             if not orphans:
-                first = error.next_step or "Mend what it names."
+                first = error.next_step or "Fix what it names."
                 raise SameboxError(
                     str(error),
-                    next_step=f"{first}\nThen take away what is left. {self._by_hand}\n{_end_of_hosts(expires)}",
+                    next_step=f"{first}\nThen delete what is left. {self._by_hand}\n{_end_of_hosts(expires)}",
                 ) from error
             named = "\n".join(f"  {line}" for line in orphans)
             raise SameboxError(
-                f"{error}\nNo stack knows of these, which use what was to be deleted:\n{named}",
+                f"{error}\nNo stack knows of these, and they use what was to be deleted:\n{named}",
                 next_step=self._by_hand,
             ) from error
         self.reporter.step(SWEEP_STEP.title)
         left = self.leftovers.find()
         if left:
             raise SameboxError(
-                "after taking the hosts away something is left that may cost money:\n"
-                + "\n".join(f"  {line}" for line in left),
-                next_step=f"`samebox sweep --stack {self.stack_name}` shows it, and takes it away with --delete.",
+                "after the teardown something is left that may cost money:\n" + "\n".join(f"  {line}" for line in left),
+                next_step=f"`samebox sweep --stack {self.stack_name}` shows it, and deletes it with --delete.",
             )
 
     def _take_away_after_failure(self, expires: str | None) -> None:
-        """As always; what goes wrong now is said, and doesn't hide what went wrong first."""
+        """What goes wrong now is printed, and doesn't hide what went wrong first."""
         try:
             self._take_away(expires)
         except SameboxError as error:
-            self.reporter.notice(f"NOT everything was taken away: {error}")
+            self.reporter.notice(f"NOT everything was taken down: {error}")
             self.reporter.notice(error.next_step or self._by_hand)
         else:
-            self.reporter.notice("All hosts were taken away; nothing but the results bucket is left.")
+            self.reporter.notice("All hosts were taken down; nothing but the results bucket is left.")
 
     def _say_what_is_kept(self) -> None:
         self.reporter.notice(
@@ -127,7 +127,44 @@ class Keeper:
 
 
 def _end_of_hosts(expires: str | None) -> str:
-    """What happens to hosts that nobody takes away."""
+    """What happens to hosts that stay up."""
     if expires is None:
         return "Hosts that are up cost money until they expire."
-    return f"Whatever happens here, the hosts end by themselves at {expires}; until then they cost money."
+    return f"In any case the hosts end by themselves at {expires}; until then they cost money."
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """The sweep of a stack's region for its campaign. What it waits for goes to the reporter."""
+
+    stack: Stack
+    reporter: Reporter
+
+    def find(self) -> Sequence[str]:
+        """What is left and shouldn't be, a line each. What is on its way out isn't left: AWS takes minutes to end an instance."""
+        # boto3 takes a third of a second to import, which no other command should wait for
+        from provisioning.testbeds.aws.sweep import LONGEST_ENDING_S, sweep_of
+
+        found = sweep_of(self.stack).await_ending(self.reporter.detail)
+        ending = [each for each in found.left if found.is_ending(each)]
+        if ending:
+            named = ", ".join(f"{each.kind} {each.id}" for each in ending)
+            self.reporter.notice(
+                f"Still ending after {LONGEST_ENDING_S / 60:.0f} minutes: {named}. `samebox sweep` says when they have gone."
+            )
+        left = [f"{each.kind} {each.id}" for each in found.left if each not in ending]
+        return [*left, *(f"not known: {each}" for each in found.refused)]
+
+    def orphans(self) -> Sequence[str]:
+        """What no stack knows of, a line each; nothing where that can't be told."""
+        from provisioning.testbeds.aws.orphans import only_orphans
+        from provisioning.testbeds.aws.state import known_ids
+        from provisioning.testbeds.aws.sweep import sweep_of
+
+        try:
+            sweep = sweep_of(self.stack)
+            found = sweep.find()
+            known = known_ids(self.stack, str(sweep.campaign))
+        except SameboxError:
+            return ()
+        return () if found.refused else [f"{each.kind} {each.id}" for each in only_orphans(found, known).left]

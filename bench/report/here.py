@@ -1,7 +1,4 @@
-"""Starts the jobs of analysis, the report first of all, as processes: by spark-submit, or by Python alone those that need no Spark.
-
-It imports none, and reads only the report's checks.json.
-"""
+"""Starts the jobs of analysis as processes: by spark-submit, or by Python alone where they need no Spark."""
 
 from __future__ import annotations
 
@@ -14,17 +11,19 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.checkout import CHECKOUT, SCRATCH
 from bench.results.folder import Results
 from bench.results.recorded import require_whole
 from bench.results.sent_records import require_here
 from provisioning.errors import MissingRequirement, SameboxError
 
+JOB = CHECKOUT / "analysis" / "job.py"  # what spark-submit starts
 READ_BY_ANALYSIS = (
     "campaign",
     "question",
@@ -37,14 +36,13 @@ END_TIMEOUT_S = 10.0
 LAST_LINES = 1_000  # of a job; the stack of one error of Spark's can be a hundred
 MORE_MEMORY = "Its JVM had too little memory: give it more, for instance by SPARK_DRIVER_MEMORY=4g in the environment."
 _OF_A_JAVA_STACK = re.compile(r"\s+(at |\.\.\. \d+ more)")
-ERROR, NEXT = "error: ", "next: "  # how the job begins the lines of an error of the operator's
+ERROR, NEXT = "error: ", "next: "  # how the job begins the lines of an error that is the operator's to fix
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """How a campaign's trials came out: validity verdict -> how many checks, and the sentences of those that exclude a trial."""
+    """How a campaign's trials came out: the sentences of what excludes a trial, and of what wasn't met."""
 
-    counts: Counter[str]
     excluded: tuple[str, ...]
     not_met: tuple[str, ...]
 
@@ -54,48 +52,29 @@ class Verdicts:
         return not self.excluded
 
 
-def make_report(
-    results: Results, checkout: Path, *, master: str, scratch: Path, on_line: Callable[[str], None]
-) -> Verdicts:
+def make_report(results: Results, *, master: str, on_line: Callable[[str], None]) -> Verdicts:
     """Runs the job over `results` and returns its verdicts. Raises SameboxError with the job's last words if it failed."""
     results.manifest(*READ_BY_ANALYSIS)
     if not results.finished():
         raise SameboxError(f"{results.root} has no finished trial, so there is nothing to report.")
     require_here(results)
     require_whole(results.root, results.finished())
-    submit_job(
-        job_file(checkout),
-        [str(results.root.resolve())],
-        checkout,
-        master=master,
-        scratch=scratch,
-        on_line=on_line,
-        what="report",
-    )
+    submit_job([str(results.root.resolve())], master=master, on_line=on_line, what="report")
     return read_verdicts(results)
 
 
-def submit_job(
-    job: Path,
-    arguments: Sequence[str],
-    checkout: Path,
-    *,
-    master: str,
-    scratch: Path,
-    on_line: Callable[[str], None],
-    what: str,
-) -> None:
-    """Runs a job of analysis by spark-submit, in a folder of its own. Raises SameboxError with its own error, or its last words."""
+def submit_job(arguments: Sequence[str], *, master: str, on_line: Callable[[str], None], what: str) -> None:
+    """Runs the analysis job by spark-submit, in a folder of its own. Raises SameboxError with its own error, or its last words."""
     submit = require_spark()
-    scratch.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f"{what}-", dir=scratch) as work:
-        archive = zip_analysis(checkout, Path(work) / "analysis.zip")
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{what}-", dir=SCRATCH) as work:
+        archive = zip_analysis(Path(work) / "analysis.zip")
         command = [
             str(submit),
             *("--master", master, "--py-files", str(archive)),
             *("--conf", f"spark.local.dir={work}", "--conf", f"spark.sql.warehouse.dir={work}/warehouse"),
             *("--conf", f"spark.driver.extraJavaOptions=-Djava.io.tmpdir={work} -XX:-UsePerfData"),
-            str(job),
+            str(JOB),
             *arguments,
         ]
         environment = {
@@ -110,9 +89,9 @@ def submit_job(
         _run(command, environment, on_line, what)
 
 
-def run_plain_job(arguments: Sequence[str], checkout: Path, *, on_line: Callable[[str], None], what: str) -> None:
-    """Runs a job of analysis that needs no Spark. Raises SameboxError with its own error, or its last words."""
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+def run_plain_job(arguments: Sequence[str], *, on_line: Callable[[str], None], what: str) -> None:
+    """Runs an analysis job that needs no Spark. Raises SameboxError with its own error, or its last words."""
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     _run([sys.executable, "-m", "analysis.job", *arguments], environment, on_line, what)
 
 
@@ -128,7 +107,6 @@ def read_verdicts(results: Results) -> Verdicts:
     checks = json.loads(results.checks_file.read_text())
     validity = [entry for entry in checks if entry["axis"] == "validity"]
     return Verdicts(
-        counts=Counter(entry["verdict"] for entry in checks),
         excluded=tuple(
             f"{e['trial']}: {e['check']} {e['verdict']}: {e['sentence']}"
             for e in validity
@@ -142,28 +120,23 @@ def read_verdicts(results: Results) -> Verdicts:
     )
 
 
-def job_file(checkout: Path) -> Path:
-    """What spark-submit starts."""
-    return checkout / "analysis" / "job.py"
+def analysis_files() -> dict[str, Path]:
+    """All files of the analysis package and of the contract, but compiled code, by their names in the repository."""
+    files = sorted(file for name in ("analysis", "contract") for file in (CHECKOUT / name).rglob("*") if file.is_file())
+    return {str(file.relative_to(CHECKOUT)): file for file in files if "__pycache__" not in file.parts}
 
 
-def analysis_files(checkout: Path) -> dict[str, Path]:
-    """Everything in the analysis package, and what it shares, but compiled code, by its name in the repository."""
-    files = sorted(file for name in ("analysis", "contract") for file in (checkout / name).rglob("*") if file.is_file())
-    return {str(file.relative_to(checkout)): file for file in files if "__pycache__" not in file.parts}
-
-
-def zip_analysis(checkout: Path, target: Path) -> Path:
+def zip_analysis(target: Path) -> Path:
     """The analysis package as one file, as spark-submit (and an EMR step) takes it."""
     with zipfile.ZipFile(target, "w") as archive:
-        for name, file in analysis_files(checkout).items():
+        for name, file in analysis_files().items():
             archive.write(file, name)
     return target
 
 
-def analysis_requirements(checkout: Path) -> list[str]:
+def analysis_requirements() -> list[str]:
     """The names of the packages that the job needs beside Spark; their versions are requirements.lock's."""
-    lines = (checkout / "analysis" / "requirements.txt").read_text().splitlines()
+    lines = (CHECKOUT / "analysis" / "requirements.txt").read_text().splitlines()
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
@@ -213,7 +186,7 @@ def _failure(tail: list[str], what: str) -> SameboxError:
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:
-    """Ends Spark and its Python workers, gently, then for good."""
+    """Ends Spark and its Python workers: SIGTERM, then SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -1,6 +1,6 @@
-"""The report on a Spark cluster of AWS instead of this machine: hands results and job over, and takes the report in.
+"""The report on a Spark cluster of AWS instead of this machine: hands results and job over, and fetches the report.
 
-What happens on AWS is provisioning/testbeds/aws/report_job.py's business; the job is the same one that runs here.
+What happens on AWS is in provisioning/testbeds/aws/report_job.py; the job is the same one that runs here.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from bench.report.here import Verdicts, analysis_files, analysis_requirements, job_file, read_verdicts, zip_analysis
+from bench.checkout import CHECKOUT, SCRATCH
+from bench.report.here import JOB, Verdicts, analysis_files, analysis_requirements, read_verdicts, zip_analysis
 from bench.results.folder import Results
 from bench.results.sent_records import sent_records
 from contract import results_folder as layout
+from provisioning.cache import user_cache
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.testbeds.aws.emr import Progress
 from provisioning.testbeds.aws.emr_target import EmrTarget
@@ -21,27 +23,21 @@ from provisioning.testbeds.aws.report_job import ReportJob, Timing, report_on_em
 
 
 def make_report_on_emr(
-    results: Results,
-    checkout: Path,
-    target: EmrTarget,
-    *,
-    cluster: str | None,
-    scratch: Path,
-    cache_dir: Path,
-    progress: Progress,
-    timing: Timing | None = None,
+    results: Results, target: EmrTarget, *, cluster: str | None, progress: Progress, timing: Timing | None = None
 ) -> Verdicts:
-    """Runs the job on EMR, on a cluster of its own or the one given, and returns its verdicts; report/ is there or isn't."""
+    """Runs the job on EMR, on a cluster of its own or the one given, and returns its verdicts; report/ appears whole or not at all."""
     if not results.finished():
         raise SameboxError(f"{results.root} has no finished trial, so there is nothing to report.")
     _refuse_foreign(results)
-    scratch.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="report-", dir=scratch) as work:
-        job = report_job(results, checkout, Path(work) / "analysis.zip")
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="report-", dir=SCRATCH) as work:
+        job = report_job(results, Path(work) / "analysis.zip")
         fetched = results.root / ".report.fetching"
         shutil.rmtree(fetched, ignore_errors=True)
         try:
-            report_on_emr(job, target, fetched, cluster=cluster, cache_dir=cache_dir, progress=progress, timing=timing)
+            report_on_emr(
+                job, target, fetched, cluster=cluster, cache_dir=user_cache(), progress=progress, timing=timing
+            )
             shutil.rmtree(results.report_dir, ignore_errors=True)
             fetched.rename(results.report_dir)
         finally:
@@ -49,9 +45,9 @@ def make_report_on_emr(
     return read_verdicts(results)
 
 
-def report_job(results: Results, checkout: Path, package: Path) -> ReportJob:
+def report_job(results: Results, package: Path) -> ReportJob:
     """The results' files and the job's pieces; writes the package's zip to `package`."""
-    lock = checkout / "requirements.lock"
+    lock = CHECKOUT / "requirements.lock"
     trials = [results.trial_dir(trial) for trial in results.finished()]
     patterns = (*layout.BEGUN, *layout.NOTED, layout.WHOLE_TRIALS)
     documents = [file for pattern in patterns for file in sorted(results.root.glob(pattern))]
@@ -63,10 +59,10 @@ def report_job(results: Results, checkout: Path, package: Path) -> ReportJob:
         results_name=results.name_in_bucket(),
         documents=_named(results, documents),
         records=_named(results, records),
-        program=job_file(checkout),
-        package=zip_analysis(checkout, package),
-        code=analysis_files(checkout),
-        libraries=libraries(analysis_requirements(checkout), lock.read_text(), where=str(lock)),
+        program=JOB,
+        package=zip_analysis(package),
+        code=analysis_files(),
+        libraries=libraries(analysis_requirements(), lock.read_text(), where=str(lock)),
         uploaded=sent.completed,
         perhaps_uploaded=frozenset(sent.ended_early),
         results_bucket=results.records_bucket(),

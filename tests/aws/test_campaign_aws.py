@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bench.checkout import CHECKOUT
-from bench.cli import aws, readiness
-from bench.cli.by_itself import ByItself
-from bench.cli.on_emr import EMR_STEP
-from bench.cli.options import Target
+from bench.cli import aws, doctor, stack_life, teardown
+from bench.cli.background import Background
+from bench.cli.report import EMR_STEP
+from bench.cli.target import Target
 from bench.cli.teardown import DOWN_STEP, UP_STEP
 from bench.progress import Step
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
@@ -46,11 +46,11 @@ def stack(*script: tuple[str, str | Answer]) -> tuple[Stack, ScriptedPulumi]:
 def test_a_stack_is_made_if_nobody_has_and_refused_if_it_holds_something() -> None:
     """What others stood up would be taken away at the end."""
     made, pulumi = stack((LIST, "[]"), ("stack init --non-interactive --no-select sn", ""))
-    aws.require_nothing_up(made)
+    stack_life.require_nothing_up(made)
     pulumi.require_done()
-    aws.require_nothing_up(stack((LIST, EMPTY))[0])
+    stack_life.require_nothing_up(stack((LIST, EMPTY))[0])
     with pytest.raises(InvalidInput, match="stack sn holds 28 resources already") as raised:
-        aws.require_nothing_up(stack((LIST, '[{"name": "sn", "resourceCount": 28}]'))[0])
+        stack_life.require_nothing_up(stack((LIST, '[{"name": "sn", "resourceCount": 28}]'))[0])
     assert "pulumi destroy --stack sn" in raised.value.next_step
 
 
@@ -64,7 +64,7 @@ def test_a_run_sets_its_times_and_what_is_missing() -> None:
         (f"{SET} created 2026-11-21T12:00:00Z", ""),
         (f"{SET} expires 2026-11-21T16:30:00Z", ""),
     )
-    assert aws.configure(fresh, "demo", steps, NOW) == "2026-11-21T16:30:00Z"
+    assert stack_life.configure(fresh, "demo", steps, NOW) == "2026-11-21T16:30:00Z"
     (seed,) = pulumi.told
     assert len(bytes.fromhex(seed)) == 32
     kept, pulumi = stack(
@@ -72,16 +72,16 @@ def test_a_run_sets_its_times_and_what_is_missing() -> None:
         (f"{SET} created 2026-11-21T12:00:00Z", ""),
         (f"{SET} expires 2026-11-21T14:00:00Z", ""),
     )
-    aws.configure(kept, "demo", [Step("load", 60.0)], NOW)
+    stack_life.configure(kept, "demo", [Step("load", 60.0)], NOW)
     pulumi.require_done()
 
 
 def test_hosts_live_twice_the_plan_and_never_too_long() -> None:
     """At least two hours; a plan that would need more than any host may live is refused before anything is set."""
-    assert aws.life_of([Step("load", 60.0)]) == timedelta(hours=2)
-    assert aws.life_of([Step("up", 3600.0), Step("load", 7200.0)]) == timedelta(hours=6, minutes=30)
+    assert stack_life.life_of([Step("load", 60.0)]) == timedelta(hours=2)
+    assert stack_life.life_of([Step("up", 3600.0), Step("load", 7200.0)]) == timedelta(hours=6, minutes=30)
     with pytest.raises(InvalidInput, match="7 days"):
-        aws.life_of([Step("load", 4 * 86400.0)])
+        stack_life.life_of([Step("load", 4 * 86400.0)])
 
 
 class Run:
@@ -92,7 +92,7 @@ class Run:
         self.fails = ""
         self.stack: Stack
         monkeypatch.setattr(aws, "RESULTS", home / "results")
-        monkeypatch.setattr("bench.cli.options.STACKS_STATE", home / "stacks")
+        monkeypatch.setattr("bench.cli.target.STACKS_STATE", home / "stacks")
         for name in (
             "vet_testbed",
             "vetted",
@@ -111,7 +111,7 @@ class Run:
         monkeypatch.setattr(aws, "stack_of", lambda _: self.stack)
         monkeypatch.setattr(Target, "inventory", lambda _: engine.inventory())
         monkeypatch.setattr(aws, "AwsTestbed", self._testbed)
-        monkeypatch.setattr(aws.Leftovers, "find", lambda _: self._note("look", []))
+        monkeypatch.setattr(teardown.Leftovers, "find", lambda _: self._note("look", []))
         self.home = home
         # the smoke preset under another name, in a project of its own
         (home / "Pulumi.sn.yaml").write_text((CHECKOUT / "infra/presets/smoke.yaml").read_text())
@@ -217,19 +217,19 @@ def test_detached_it_asks_here_and_goes_on_elsewhere(run: Run, monkeypatch: pyte
     """Everything up to the typed yes happens here; then the same command, agreed to, is begun, and the stack is free for it."""
     begun: list[Sequence[str]] = []
 
-    def begin(left: ByItself, arguments: Sequence[str]) -> int:
+    def begin(left: Background, arguments: Sequence[str]) -> int:
         with exclusive(Target(stack_name="sn").state):
             begun.append(arguments)
         assert left.folder.name == "sn"
         return 4711
 
-    monkeypatch.setattr(ByItself, "begin", begin)
+    monkeypatch.setattr(Background, "begin", begin)
     result = run.type("--detach", "--keep", "--representative", answer="yes\n")
     assert (result.exception, result.return_value) == (None, 0)
     assert run.diary == ["require_ready", "configure"]
     campaign = str(CHECKOUT / "campaigns" / "smoke.toml")
-    chosen = ["--representative", "--keep", "--max-replacements", "3", "--wait-for-capacity", "0.0"]
-    assert begun == [["campaign", "aws", campaign, *chosen, "--stack", "sn", "--yes", "--plain"]]
+    chosen = ["--representative", "--stack", "sn", "--keep"]
+    assert begun == [["campaign", "aws", campaign, *chosen, "--yes", "--plain"]]
     for words in ("pid 4711", "samebox status --stack sn", "tail -f", "kill 4711"):
         assert words in result.output
     run.script((LIST, EMPTY), (PREVIEW, engine.lines()))
@@ -268,8 +268,8 @@ def test_what_aws_is_not_ready_for_is_refused_before_the_cost(run: Run, monkeypa
     unknown = Finding("vCPUs", None, "not known: AWS refused GetServiceQuota", "Allow servicequotas:GetServiceQuota.")
     missing = Finding("types offered in the zone", False, "us-west-2a lacks i3en.large", "Take us-west-2b.")
     found = (Finding("identity", True, "account 1"), unknown, missing, Finding("image", False, "gone", "Pin another."))
-    monkeypatch.setattr(aws, "require_ready", readiness.require_ready)
-    monkeypatch.setattr(readiness, "findings_of", lambda *_: found)
+    monkeypatch.setattr(aws, "require_ready", doctor.require_ready)
+    monkeypatch.setattr(doctor, "findings_of", lambda *_: found)
     result = run.type(answer="yes\n")
     assert isinstance(result.exception, MissingRequirement)
     assert str(result.exception).splitlines() == [
@@ -280,7 +280,7 @@ def test_what_aws_is_not_ready_for_is_refused_before_the_cost(run: Run, monkeypa
     assert "samebox doctor --stack sn" in result.exception.next_step
     assert run.diary == []
     assert "$" not in result.output
-    monkeypatch.setattr(readiness, "findings_of", lambda *_: (unknown,))
+    monkeypatch.setattr(doctor, "findings_of", lambda *_: (unknown,))
     run.script((LIST, EMPTY), (PREVIEW, engine.lines()))
     result = run.type(answer="no\n")
     assert (result.exception, run.diary) == (None, ["configure"])
@@ -305,7 +305,7 @@ def test_waiting_for_capacity_makes_life_and_credentials_longer(run: Run) -> Non
     run.type("--yes")
     assert (run.capacity_wait, run.waiting_s, waited - run.needs_s) == (CapacityWait(), 0.0, 1800.0)
     steps = [Step("load", 7200.0)]
-    assert aws.life_of(steps, waiting_s=3600.0) - aws.life_of(steps) == timedelta(hours=1)
+    assert stack_life.life_of(steps, waiting_s=3600.0) - stack_life.life_of(steps) == timedelta(hours=1)
 
 
 def test_rejected_hosts_end_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from botocore.validate import ParamValidator
 from moto import mock_aws
 
 from bench.checkout import CHECKOUT
-from bench.cli.on_emr import require_consistent
+from bench.cli.report import require_consistent
 from bench.report.here import analysis_files, analysis_requirements, make_report, zip_analysis
 from bench.report.on_emr import report_job
 from bench.results.folder import Results
@@ -202,7 +202,7 @@ def test_the_request_is_one_that_the_api_takes(aws: boto3.session.Session) -> No
 # --- what makes two submissions the same ----------------------------------------------------------------------------------
 def job_of(results: Results, tmp_path: Path) -> ReportJob:
     """The job for a results folder."""
-    return report_job(results, CHECKOUT, tmp_path / "analysis.zip")
+    return report_job(results, tmp_path / "analysis.zip")
 
 
 def test_digest_follows_the_content(results: Results, tmp_path: Path) -> None:
@@ -229,8 +229,8 @@ def test_job_has_all_that_the_report_reads(results: Results, tmp_path: Path) -> 
         f"{trial}/produced/{file.name}" for file in results.root.glob(f"{trial}/produced/*.parquet")
     } <= job.records.keys()
     assert len(job.records) == len(list(results.root.rglob("*.parquet")))
-    assert job.package == zip_analysis(CHECKOUT, tmp_path / "analysis.zip")
-    assert "analysis/templates/report.html.j2" in analysis_files(CHECKOUT)
+    assert job.package == zip_analysis(tmp_path / "analysis.zip")
+    assert "analysis/templates/report.html.j2" in analysis_files()
     assert results.name_in_bucket() == "demo-20231114T221320Z"
 
 
@@ -241,7 +241,7 @@ def test_records_that_hosts_sent_are_asked_for_not_sent(results: Results, tmp_pa
     assert (job.uploaded, job.perhaps_uploaded) == (sent, frozenset())
     assert {Path(name).parent.name for name in job.records} == {"hosts"}
     with pytest.raises(InvalidInput, match="in the bucket bbb") as refused:
-        make_report(results, CHECKOUT, master="local[1]", scratch=tmp_path, on_line=print)
+        make_report(results, master="local[1]", on_line=print)
     assert "--on emr" in refused.value.next_step
     assert f"samebox report {results.root} --from s3://bbb" in refused.value.next_step
 
@@ -335,7 +335,7 @@ def test_a_cluster_without_its_schedule_is_ended_at_once(
 # --- packages -------------------------------------------------------------------------------------------------------------
 def test_packages_are_the_locked_ones_and_all_they_need() -> None:
     """What pip says is needed, in the versions installed here, which are the lock's."""
-    wanted = libraries(analysis_requirements(CHECKOUT), (CHECKOUT / "requirements.lock").read_text(), where="the lock")
+    wanted = libraries(analysis_requirements(), (CHECKOUT / "requirements.lock").read_text(), where="the lock")
     pins = dict(line.split(" ")[0].split("==") for line in wanted.lock.splitlines() if "==" in line)
     assert {"jinja2", "matplotlib", "numpy", "pandas", "pyarrow", "markupsafe", "python-dateutil", "six"} <= pins.keys()
     assert pins == {name: metadata.version(name) for name in pins}

@@ -20,11 +20,9 @@ from typing import Any
 import boto3
 import pytest
 
-from bench.checkout import CHECKOUT
 from bench.report.here import Verdicts, make_report
 from bench.report.on_emr import make_report_on_emr
 from bench.results.folder import Results
-from provisioning.cache import user_cache
 from provisioning.errors import SameboxError
 from provisioning.testbeds.aws.bucket_layout import results_folder
 from provisioning.testbeds.aws.emr_target import RELEASE, EmrTarget
@@ -61,20 +59,9 @@ class Heard:
         return "\n".join(self.notices)
 
 
-def make(
-    results: Results, target: EmrTarget, tmp_path: Path, *, cluster: str | None = None, heard: Heard | None = None
-) -> Verdicts:
+def make(results: Results, target: EmrTarget, *, cluster: str | None = None, heard: Heard | None = None) -> Verdicts:
     """The report of `results`, on EMR."""
-    return make_report_on_emr(
-        results,
-        CHECKOUT,
-        target,
-        cluster=cluster,
-        scratch=tmp_path / "scratch",
-        cache_dir=user_cache(),
-        progress=heard or Heard(),
-        timing=QUICK,
-    )
+    return make_report_on_emr(results, target, cluster=cluster, progress=heard or Heard(), timing=QUICK)
 
 
 def clusters(cloud: Cloud, results: Results) -> list[dict[str, Any]]:
@@ -104,10 +91,10 @@ def reworded(monkeypatch: pytest.MonkeyPatch) -> Reworded:
     return reword
 
 
-def test_report_from_results_to_report(cloud: Cloud, target: EmrTarget, results: Results, tmp_path: Path) -> None:
+def test_report_from_results_to_report(cloud: Cloud, target: EmrTarget, results: Results) -> None:
     """Uploaded, computed from s3:// to s3://, fetched; the cluster was tagged and has ended, and so have its machines."""
     heard = Heard()
-    verdicts = make(results, target, tmp_path, heard=heard)
+    verdicts = make(results, target, heard=heard)
     assert verdicts.not_met == (f"{TRIAL}: no-loss: {_sentence(results, 'no-loss')}",)
     assert {"index.html", "checks.json", "report.json", "summary.parquet", "_SUCCESS"} <= {
         file.name for file in results.report_dir.iterdir()
@@ -148,9 +135,9 @@ def _sentence(results: Results, check: str) -> str:
 
 
 @pytest.mark.infra
-def test_a_report_on_records_that_the_hosts_sent(target: EmrTarget, results: Results, tmp_path: Path) -> None:
+def test_a_report_on_records_that_the_hosts_sent(target: EmrTarget, results: Results) -> None:
     """The same figures as from records here; what an attempt at a trial left there that was cut off isn't counted."""
-    make_report(results, CHECKOUT, master="local[2]", scratch=tmp_path / "scratch", on_line=lambda _: None)
+    make_report(results, master="local[2]", on_line=lambda _: None)
     wanted = (results.report_dir / "summary.csv").read_text()
     s3, folder = boto3.client("s3"), results_folder(results.name_in_bucket())
 
@@ -160,7 +147,7 @@ def test_a_report_on_records_that_the_hosts_sent(target: EmrTarget, results: Res
             s3.upload_file(str(file), target.bucket, f"{folder}/{name.replace('00000', 'of-another-attempt')}")
 
     sent = let_hosts_send_records(results, target.bucket, send=send)
-    make(results, target, tmp_path)
+    make(results, target)
     assert (results.report_dir / "summary.csv").read_text() == wanted
     records = {
         key for key in keys(target.bucket, f"{folder}/trials/") if "/hosts/" not in key and key.endswith(".parquet")
@@ -171,20 +158,20 @@ def test_a_report_on_records_that_the_hosts_sent(target: EmrTarget, results: Res
 @pytest.mark.infra
 def test_it_is_the_report_that_this_machine_makes(target: EmrTarget, results: Results, tmp_path: Path) -> None:
     """The same job from the same records: the same numbers and verdicts."""
-    make(results, target, tmp_path)
+    make(results, target)
     kept = results.report_dir.rename(tmp_path / "from-emr")
-    make_report(results, CHECKOUT, master="local[2]", scratch=tmp_path / "scratch", on_line=lambda _: None)
+    make_report(results, master="local[2]", on_line=lambda _: None)
     for name in ("checks.json", "summary.csv"):
         assert (kept / name).read_text() == (results.report_dir / name).read_text(), name
 
 
 @pytest.mark.infra
-def test_typed_twice_it_is_paid_once(cloud: Cloud, target: EmrTarget, results: Results, tmp_path: Path) -> None:
+def test_typed_twice_it_is_paid_once(cloud: Cloud, target: EmrTarget, results: Results) -> None:
     """The second time the report is only fetched; after a change of the results it is made anew, and no record is sent again."""
-    make(results, target, tmp_path)
+    make(results, target)
     first = results.checks_file.read_bytes()
     heard = Heard()
-    make(results, target, tmp_path, heard=heard)
+    make(results, target, heard=heard)
     assert results.checks_file.read_bytes() == first
     assert len(clusters(cloud, results)) == 1
     assert "already" in heard.text and "uploading" not in heard.text
@@ -192,7 +179,7 @@ def test_typed_twice_it_is_paid_once(cloud: Cloud, target: EmrTarget, results: R
     manifest = json.loads(results.manifest_file.read_text())
     results.manifest_file.write_text(json.dumps({**manifest, "question": "Another?"}))
     again = Heard()
-    make(results, target, tmp_path, heard=again)
+    make(results, target, heard=again)
     assert len(clusters(cloud, results)) == 2
     assert "uploading records" not in again.text and "uploading Python packages" not in again.text
     assert "Another?" in results.report_file.read_text()
@@ -207,7 +194,7 @@ def test_while_it_runs_a_second_command_follows_the_first(
 
     def first() -> None:
         try:
-            make(results, target, tmp_path / "first", heard=heard)
+            make(results, target, heard=heard)
         except BaseException as error:
             errors.append(error)
 
@@ -218,7 +205,7 @@ def test_while_it_runs_a_second_command_follows_the_first(
     try:
         assert heard.event.wait(PATIENCE_S), heard.text
         second = Heard()
-        make(copy, target, tmp_path / "second", heard=second)
+        make(copy, target, heard=second)
     finally:
         thread.join(PATIENCE_S)
     assert not errors
@@ -260,16 +247,16 @@ def given_cluster(cloud: Cloud, target: EmrTarget) -> Iterator[str]:
 
 @pytest.mark.infra
 def test_a_given_cluster_is_used_and_left(
-    cloud: Cloud, target: EmrTarget, results: Results, tmp_path: Path, given_cluster: str
+    cloud: Cloud, target: EmrTarget, results: Results, given_cluster: str
 ) -> None:
     """It runs the step, none is started, it waits for more; a failed step doesn't end it either."""
-    make(results, target, tmp_path, cluster=given_cluster)
+    make(results, target, cluster=given_cluster)
     assert clusters(cloud, results) == []
     emr = boto3.client("emr", region_name=cloud.region)
     assert emr.describe_cluster(ClusterId=given_cluster)["Cluster"]["Status"]["State"] in ("RUNNING", "WAITING")
     _break_a_record(results)
     with pytest.raises(SameboxError, match="not a readable Parquet file"):
-        make(results, target, tmp_path, cluster=given_cluster)
+        make(results, target, cluster=given_cluster)
     assert emr.describe_cluster(ClusterId=given_cluster)["Cluster"]["Status"]["State"] in ("RUNNING", "WAITING")
 
 
@@ -279,13 +266,13 @@ def _break_a_record(results: Results) -> None:
 
 
 @pytest.mark.infra
-def test_a_job_that_fails_says_why(cloud: Cloud, target: EmrTarget, results: Results, tmp_path: Path) -> None:
+def test_a_job_that_fails_says_why(cloud: Cloud, target: EmrTarget, results: Results) -> None:
     """The job's own words, from the driver's log; where the rest is; an earlier report stays; the cluster has ended."""
     _break_a_record(results)
     results.report_dir.mkdir()
     results.report_file.write_text("an earlier report")
     with pytest.raises(SameboxError) as failed:
-        make(results, target, tmp_path)
+        make(results, target)
     assert "not a readable Parquet file" in str(failed.value)
     assert f"{TRIAL}/produced/" in str(failed.value)
     assert "Traceback" not in str(failed.value)
@@ -295,14 +282,12 @@ def test_a_job_that_fails_says_why(cloud: Cloud, target: EmrTarget, results: Res
     assert cluster["Status"]["State"] in ("TERMINATING", "TERMINATED", "TERMINATED_WITH_ERRORS")
     # what failed isn't taken for what is on its way
     with pytest.raises(SameboxError):
-        make(results, target, tmp_path)
+        make(results, target)
     assert len(clusters(cloud, results)) == 2
 
 
 @pytest.mark.infra
-def test_without_its_packages_the_job_fails(
-    target: EmrTarget, results: Results, tmp_path: Path, reworded: Reworded
-) -> None:
+def test_without_its_packages_the_job_fails(target: EmrTarget, results: Results, reworded: Reworded) -> None:
     """The cluster's Python has none of them, so nothing of this machine's can have leaked in."""
 
     def without_archive(words: list[str]) -> list[str]:
@@ -311,39 +296,35 @@ def test_without_its_packages_the_job_fails(
 
     reworded(without_archive)
     with pytest.raises(SameboxError, match="No module named"):
-        make(results, target, tmp_path)
+        make(results, target)
 
 
 @pytest.mark.infra
-def test_executors_need_the_packages_too(
-    target: EmrTarget, results: Results, tmp_path: Path, reworded: Reworded
-) -> None:
+def test_executors_need_the_packages_too(target: EmrTarget, results: Results, reworded: Reworded) -> None:
     """What the driver is given, no executor inherits."""
     reworded(lambda words: [word.replace("spark.executorEnv.PYTHONPATH", "spark.executorEnv.OTHER") for word in words])
     with pytest.raises(SameboxError, match="failed on") as failed:
-        make(results, target, tmp_path)
+        make(results, target)
     assert "must be installed" in str(failed.value) or "No module named" in str(failed.value)
 
 
 @pytest.mark.infra
-def test_an_archive_that_is_gone_fails_the_step(
-    target: EmrTarget, results: Results, tmp_path: Path, reworded: Reworded
-) -> None:
+def test_an_archive_that_is_gone_fails_the_step(target: EmrTarget, results: Results, reworded: Reworded) -> None:
     """spark-submit's own words are shown when there is no driver yet."""
     reworded(lambda words: [word.replace("/code/libraries-", "/code/gone-") for word in words])
     with pytest.raises(SameboxError, match=r"FileNotFoundException.*gone-"):
-        make(results, target, tmp_path)
+        make(results, target)
 
 
 @pytest.mark.infra
 def test_executors_without_room_beside_the_driver_fail_the_step(
-    target: EmrTarget, results: Results, tmp_path: Path, reworded: Reworded
+    target: EmrTarget, results: Results, reworded: Reworded
 ) -> None:
     """On AWS nothing would happen until the step's time is up; the double says at once what Spark would say again and again."""
     size = f"spark.executor.memory={target.sizes.executor.heap_mib}m"
     reworded(lambda words: [word.replace(size, "spark.executor.memory=8g") for word in words])
     with pytest.raises(SameboxError, match="Initial job has not accepted any resources"):
-        make(results, target, tmp_path)
+        make(results, target)
 
 
 @pytest.mark.infra
@@ -355,11 +336,11 @@ def test_executors_without_room_beside_the_driver_fail_the_step(
     ],
 )
 def test_a_cluster_that_cannot_start_says_why(
-    target: EmrTarget, results: Results, tmp_path: Path, wrong: dict[str, str], named: str
+    target: EmrTarget, results: Results, wrong: dict[str, str], named: str
 ) -> None:
     """In EMR's words, without waiting for logs that can't come."""
     with pytest.raises(SameboxError, match=named):
-        make(results, replace(target, **wrong), tmp_path)  # type: ignore[arg-type]
+        make(results, replace(target, **wrong))  # type: ignore[arg-type]
 
 
 def outputs(target: EmrTarget, folder: Path) -> Path:

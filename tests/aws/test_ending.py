@@ -13,7 +13,7 @@ from typing import Any
 import boto3
 import pytest
 
-from bench.cli.aws import Leftovers
+from bench.cli.teardown import Leftovers
 from provisioning.testbeds.aws.pulumi_command import ScriptedPulumi
 from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.testbeds.aws.stack import Stack

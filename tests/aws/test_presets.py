@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from bench.checkout import CHECKOUT
-from bench.cli import money
+from bench.cli import cost as command
 from provisioning.errors import InvalidInput
 from provisioning.testbeds.aws.presets import differences
 from provisioning.testbeds.aws.shape import load_shape, own_file, preset_files, read_stack_config, stack_file, stacks
@@ -36,7 +36,7 @@ def edit(file: Path, key: str, value: object) -> None:
 
 def cost(*arguments: str) -> str:
     """What `samebox cost` says."""
-    result = CliRunner().invoke(money.cost, arguments, standalone_mode=False)
+    result = CliRunner().invoke(command.cost, arguments, standalone_mode=False)
     assert result.exception is None, result.exception
     return result.output
 

@@ -20,7 +20,7 @@ from moto import mock_aws
 from moto.iam.responses import IamResponse
 
 from bench.checkout import CHECKOUT
-from bench.cli import doctor, readiness
+from bench.cli import doctor
 from infra.instance_types import INSTANCE_TYPES
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.testbeds.aws.readiness import account, here, hosts, looks, refusals, report
@@ -338,15 +338,15 @@ def test_the_zones_of_a_stack_are_tried_by_name(make: Make, tmp_path: Path, monk
     """None where the config names one; without permission to ask, what to set instead."""
     monkeypatch.chdir(tmp_path)
     make()
-    assert readiness.zones_of("sn") == ()
+    assert doctor.zones_of("sn") == ()
     make(availabilityZone="any")
     answers = offered(dict.fromkeys(("i3en.large", "m5n.large", "t3.medium", "m5.xlarge"), "cab"))
     monkeypatch.setattr("provisioning.testbeds.aws.zones.session", lambda _: Session({"ec2": answers}))
-    assert readiness.zones_of("sn") == ("us-west-2a", "us-west-2b", "us-west-2c")
+    assert doctor.zones_of("sn") == ("us-west-2a", "us-west-2b", "us-west-2c")
     denied: list[Answer] = [("describe_instance_type_offerings", "UnauthorizedOperation")]
     monkeypatch.setattr("provisioning.testbeds.aws.zones.session", lambda _: Session({"ec2": denied}))
     with pytest.raises(MissingRequirement, match="doesn't say which zones") as raised:
-        readiness.zones_of("sn")
+        doctor.zones_of("sn")
     assert "availabilityZone us-west-2a" in raised.value.next_step
 
 

@@ -9,8 +9,8 @@ import yaml
 from click.testing import CliRunner
 
 from bench.cli.main import samebox
-from bench.cli.options import read_thresholds, stack_kind
 from bench.cli.rehearse import rehearse
+from bench.cli.target import read_thresholds, stack_kind
 from provisioning.errors import InvalidInput
 from provisioning.testbeds.aws.rehearsal.mark import NOTICE, VARIABLE
 from provisioning.testbeds.aws.rehearsal.project import write_stack

@@ -93,7 +93,7 @@ def test_a_bucket_that_lacks_records_is_refused_before_anything_is_fetched(resul
     ("typed", "said"),
     [
         (("--from", "s3://one/two"), "not a bucket"),
-        (("--from", f"s3://{NAME}", "--on", "emr"), "--from is for a report made here"),
+        (("--from", f"s3://{NAME}", "--on", "emr"), "--from needs --on local"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(results: Results, typed: tuple[str, ...], said: str) -> None:

@@ -58,7 +58,7 @@ def test_without_a_stack_it_speaks_of_the_local_testbed_alone(status: Status, tm
     said = status()
     assert said.startswith("local testbed: down\n")
     for name in ("smoke", "org/samebox/sn"):
-        assert f"stack {name} was worked on from here and hasn't been asked: samebox status --stack {name}" in said
+        assert f"stack {name} was used from here and hasn't been looked at: samebox status --stack {name}" in said
     document = json.loads(status("--json"))
     assert (document["looked_at"], document["testbed"]) == ("local testbed", [])
     assert document["stacks_not_asked"] == ["org/samebox/sn", "smoke"]
@@ -69,7 +69,7 @@ def test_hosts_of_a_stack_that_do_not_answer_are_not_down(status: Status) -> Non
     shown = ending(engine.inventory(), 2)
     said = status("--stack", "sn", exported=engine.outputs(shown))
     assert f"stack sn: 4 hosts up until {shown.expires}" in said
-    assert "whether a campaign runs by itself there isn't known: client-1: no SSH connection" in said
+    assert "whether a detached campaign runs there isn't known: client-1: no SSH connection" in said
     assert status("--stack", "sn") == "stack sn: down\n"
 
 

@@ -191,7 +191,7 @@ def test_orphans_go_and_the_testbed_stays(cloud: Cloud, tmp_path: Path, monkeypa
     assert {each["id"] for each in json.loads(everything.stdout)["left"] if not each["in_state"]} > {orphan}
     shown = typed("--orphans")
     assert shown.returncode == 1, shown.stderr
-    assert "2 orphans of campaign c5 left in us-west-2. 1 kept on purpose. Of these, 1 hold nothing" in shown.stdout
+    assert "2 orphans of campaign c5 left in us-west-2. 1 kept on purpose. 1 of these empty" in shown.stdout
     assert f"Left alone: {len(ours.things) + 2} things known to stack sn." in shown.stdout
     assert f"attached to {host} of stack sn." in shown.stdout
     assert "Left alone: S3 bucket samebox-c5-old: holds results." in shown.stdout

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from bench.checkout import CHECKOUT, STACKS_STATE, TESTBED_STATE, VETTING_STATE
-from bench.cli import campaign, options
-from bench.cli.options import Target, target_of
+from bench.cli import campaign, target
+from bench.cli.target import Target, target_of
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.testbeds.aws.pulumi_command import ScriptedPulumi
 from provisioning.testbeds.aws.stack import Stack
@@ -36,7 +36,7 @@ def test_two_testbeds_at_once_are_refused() -> None:
 def test_a_stack_is_read_from_its_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its inventory, or what to type when nothing is up."""
     stack = Stack("sn", Path(), command=ScriptedPulumi([(OUTPUT, engine.outputs(engine.inventory())), (OUTPUT, "{}")]))
-    monkeypatch.setattr(options, "stack_of", lambda name: {"sn": stack}[name])
+    monkeypatch.setattr(target, "stack_of", lambda name: {"sn": stack}[name])
     assert Target(stack_name="sn").inventory() == engine.inventory()
     with pytest.raises(SameboxError, match="nothing is up in stack sn") as raised:
         Target(stack_name="sn").inventory()
@@ -53,8 +53,8 @@ def test_a_plan_longer_than_the_hosts_live_is_refused(
     end = (datetime.now(UTC) + left).strftime("%Y-%m-%dT%H:%M:%SZ")
     shown = engine.outputs(replace(engine.inventory(), expires=end))
     stack = Stack("sn", Path(), command=ScriptedPulumi([(OUTPUT, shown)]))
-    monkeypatch.setattr(options, "stack_of", lambda _: stack)
-    monkeypatch.setattr(options, "STACKS_STATE", tmp_path / "stacks")
+    monkeypatch.setattr(target, "stack_of", lambda _: stack)
+    monkeypatch.setattr(target, "STACKS_STATE", tmp_path / "stacks")
     monkeypatch.setattr(campaign, "RESULTS", tmp_path / "results")
     earlier = tmp_path / "results" / "smoke"
     earlier.mkdir(parents=True)

@@ -118,7 +118,7 @@ def test_a_teardown_that_fails_says_what_to_type() -> None:
     with pytest.raises(SameboxError, match="disk full"):
         hosts.keeper().undertake(lambda _: raising(SameboxError("disk full")), keep=False)
     said = "\n".join(hosts.said)
-    assert "NOT everything was taken away: credentials have expired" in said
+    assert "NOT everything was taken down: credentials have expired" in said
     assert "pulumi destroy --stack sn" in said
     assert "samebox sweep" in said
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bench.checkout import CHECKOUT
-from bench.cli.money import vetting_step
-from bench.cli.options import Target
+from bench.cli.cost import vetting_step
+from bench.cli.target import Target
 from infra.instance_types import INSTANCE_TYPES
 from provisioning.errors import InvalidInput
 from provisioning.testbeds.aws.shape import Hosts, Shape, load_shape, stack_file

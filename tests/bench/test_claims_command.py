@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.checkout import CHECKOUT
+from bench.cli.claims import known_claims
 from bench.cli.main import samebox
-from bench.report.claims import known_claims
 from provisioning.errors import InvalidInput, SameboxError
 
 
 def test_claims_are_known_by_document() -> None:
     """The command reads the same files as the job."""
-    known = known_claims(CHECKOUT)
+    known = known_claims()
 
     assert set(known) == {"brokers-bench", "sn2020", "sn2022", "tallberg2020"}
     assert sum(map(len, known.values())) == 109

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -29,6 +28,6 @@ def test_only_an_unsound_trial_is_exit_2(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """What a system failed to do is a result; a measurement that isn't sound is none."""
-    verdicts = Verdicts(counts=Counter(), excluded=excluded, not_met=not_met)
+    verdicts = Verdicts(excluded=excluded, not_met=not_met)
     assert conclude(Results(tmp_path), verdicts) == code
     assert words in capsys.readouterr().err

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench.cli.conclusion import says_how_to_go_on
-from bench.cli.options import Target, shown
+from bench.cli.target import Target
+from bench.cli.terminal import shown
 from bench.progress import PlainReporter
 from bench.results.folder import Results
 
@@ -24,7 +25,7 @@ def test_a_campaign_that_has_begun_can_be_resumed(tmp_path: Path) -> None:
     """With what is finished, and the options that it was run with; before it has begun it is typed once more."""
     results, target = Results(tmp_path / "demo"), Target(stack_name="night")
     assert interrupted(results, target, {}) == [
-        "Nothing is recorded yet, so there is nothing to resume. Next: the same command once more"
+        "Nothing is recorded yet, so there is nothing to resume. Next: run the same command again"
     ]
     campaign_file = tmp_path / "demo.toml"
     campaign_file.write_text("schema = 1\n")

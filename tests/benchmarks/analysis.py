@@ -172,7 +172,7 @@ def missing_records(sizes: Sequence[Size]) -> dict[Path, Shape]:
 
 def _report_job(size: Size, threads: int) -> JobRun:
     _say(f"the report of {size.rows:,} rows")
-    job = run_report(size.campaign, ROOT, threads=threads, scratch=SCRATCH)
+    job = run_report(size.campaign, threads=threads)
     _say(f"  {job.footprint.seconds:.0f} s, {gibibytes(job.footprint.peak)}")
     return job
 

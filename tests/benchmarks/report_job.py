@@ -35,13 +35,11 @@ class JobRun:
     unexpected: tuple[str, ...]
 
 
-def run_report(folder: Path, checkout: Path, *, threads: int, scratch: Path) -> JobRun:
+def run_report(folder: Path, *, threads: int) -> JobRun:
     """Makes the report of a generated folder. Raises SameboxError if the job fails."""
     lines: list[str] = []
     verdicts, footprint = watched(
-        lambda: make_report(
-            Results(folder), checkout, master=f"local[{threads}]", scratch=scratch, on_line=lines.append
-        )
+        lambda: make_report(Results(folder), master=f"local[{threads}]", on_line=lines.append)
     )
     written, trials = written_in(folder), len(Results(folder).finished())
     rows, sizes = sum(written.rows.values()), sum(written.bytes.values())

@@ -54,7 +54,7 @@ def test_from_nothing_to_a_report_to_nothing(tmp_path: Path) -> None:
     assert {check["verdict"] for check in checks if check["check"] == "no-loss"} == {"met"}
 
     # what the cloud itself holds in the end, whatever the stack or a tag says
-    assert ran.stderr.count("Left on AWS as it was played: bucket samebox-smoke-") == 1
+    assert ran.stderr.count("Left on the simulated AWS: bucket samebox-smoke-") == 1
     assert "not on purpose" not in ran.stderr
     assert not [*(rehearsals / "cloud").glob("hosts/*")]
 

@@ -10,7 +10,7 @@ import pytest
 
 from bench.checkout import CHECKOUT
 from bench.cli.main import samebox
-from bench.cli.options import shown
+from bench.cli.terminal import shown
 from bench.omb.mapping import ALWAYS
 from provisioning.errors import InvalidInput
 from tests.omb.files import write

@@ -9,7 +9,7 @@ import pytest
 
 from bench.checkout import CHECKOUT
 from bench.cli.main import samebox
-from bench.omb.results import result_files
+from bench.cli.omb_results import result_files
 from bench.report.here import _failure
 from provisioning.errors import InvalidInput
 

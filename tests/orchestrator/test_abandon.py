@@ -18,7 +18,7 @@ def test_given_up_it_leaves_nothing(home_with_testbed: Path, tmp_path: Path) -> 
     home, file = home_with_testbed, write_campaign(tmp_path, "kafka")
     ran = samebox(home, "run", str(file), "--detach", "--plain")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "runs by itself on client-1" in ran.stderr
+    assert "runs detached on client-1" in ran.stderr
     assert (len(folders(home)), len(keys(home)), len(processes(home))) == (1, 4, 1)
     assert not (home / "results").exists()
 
@@ -27,7 +27,7 @@ def test_given_up_it_leaves_nothing(home_with_testbed: Path, tmp_path: Path) -> 
     for taken in (("run", str(file)), ("run", str(file), "--detach"), ("vet",)):
         refused = samebox(home, *taken)
         assert refused.returncode == 1
-        assert "the testbed is taken. campaign tiny, begun by" in refused.stderr
+        assert "the testbed is taken. campaign tiny, started by" in refused.stderr
     other = samebox(home, "resume", str(home / "results" / "other"), "--no-report")
     assert other.returncode == 1
     assert "campaign tiny" in other.stderr
@@ -36,4 +36,4 @@ def test_given_up_it_leaves_nothing(home_with_testbed: Path, tmp_path: Path) -> 
     assert given_up.returncode == 0, given_up.stdout + given_up.stderr
     assert (folders(home), keys(home), processes(home)) == ([], [], [])
     assert json.loads(samebox(home, "status", "--json").stdout)["detached"] is None
-    assert "No campaign runs by itself" in samebox(home, "abandon").stderr
+    assert "No detached campaign is there" in samebox(home, "abandon").stderr

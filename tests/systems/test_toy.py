@@ -9,7 +9,6 @@ import pytest
 
 from bench.campaign.campaign import load_campaign
 from bench.campaign.prepared import prepare
-from bench.checkout import CHECKOUT
 from bench.progress import PlainReporter
 from bench.report.here import make_report
 from bench.results.folder import Results
@@ -59,5 +58,5 @@ def test_a_toy_is_installed_started_loaded_read_back_counted_and_stopped(
     assert trial["observations"]["messages_stored"] == trial["rows"]["produced"] == 2_000
     assert trial["settings"]["drift"] == []
     assert trial["settings"]["effective"]["client/producer"]["no_delay"] == "true"
-    verdicts = make_report(results, CHECKOUT, master="local[2]", scratch=tmp_path / "scratch", on_line=print)
+    verdicts = make_report(results, master="local[2]", on_line=print)
     assert verdicts.sound

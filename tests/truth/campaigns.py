@@ -13,7 +13,6 @@ from typing import Any
 
 from bench.campaign.campaign import load_campaign
 from bench.campaign.prepared import prepare
-from bench.checkout import CHECKOUT
 from bench.progress import PlainReporter
 from bench.report.here import make_report
 from bench.results.folder import Results
@@ -162,7 +161,7 @@ def play(system: str, acts: list[Act], inventory: Inventory, hosts: Mapping[str,
     vetting = Vetted(VETTED_SCHEMA, instances, (), (), {"verdict": "accept", "rejected": []}, {})
     with saboteur.disks:
         run_campaign(prepare(campaign, file, "local"), inventory, vetting, results, saboteur, tarballs={}, repeat=[])
-    make_report(results, CHECKOUT, master="local[2]", scratch=folder / "scratch", on_line=print)
+    make_report(results, master="local[2]", on_line=print)
     trials = {trial.rsplit("-l2-", 1)[1]: trial for trial in results.finished()}
     entries = json.loads(results.checks_file.read_text())
     return Played(

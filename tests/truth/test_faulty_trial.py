@@ -115,7 +115,7 @@ def checks(
     document = run_trial(spec, campaign, bench, PlainReporter(print), attempt)
     attempt.finish(document)
     assert document["ended"] == "completed", document["abort"]
-    verdicts = make_report(results, CHECKOUT, master="local[2]", scratch=folder / "scratch", on_line=print)
+    verdicts = make_report(results, master="local[2]", on_line=print)
     assert not verdicts.sound
     return {entry["check"]: entry for entry in json.loads(results.checks_file.read_text())}
 
