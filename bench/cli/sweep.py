@@ -66,7 +66,8 @@ def sweep(
         raise InvalidInput("--stack says campaign and region itself.", next_step="Leave out --campaign and --region.")
     if orphans and not stack_name:
         raise InvalidInput("--orphans: whose state is to be asked?", next_step="Add --stack NAME.")
-    search = Search(regions or (() if stack_name else _regions()), campaign, stack_name, orphans)
+    stack = stack_of(stack_name) if stack_name else None
+    search = Search(regions or (() if stack else _regions()), campaign, stack, orphans)
     with console.status("searching"):
         found = search.find()
     removable = (*found.left, *found.empty)
@@ -92,14 +93,9 @@ class Search:
 
     regions: tuple[str, ...]
     campaign: str | None
-    stack_name: str | None
+    stack: Stack | None
     orphans: bool
     known: Mapping[str, str] | None = None
-
-    @cached_property
-    def stack(self) -> Stack | None:
-        """The stack whose resources are searched for."""
-        return stack_of(self.stack_name) if self.stack_name else None
 
     @cached_property
     def sweep(self) -> Sweep:

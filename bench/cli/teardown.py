@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from bench.cli import sweep
 from bench.progress import Reporter, Step
 from provisioning.errors import SameboxError
 from provisioning.hosts.inventory import Inventory
@@ -34,7 +35,7 @@ def undisturbed() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class Search(Protocol):
+class LeftoverSearch(Protocol):
     """What finds everything that a campaign left on AWS."""
 
     def find(self) -> Sequence[str]:
@@ -50,7 +51,7 @@ class Keeper:
 
     testbed: Testbed
     stack_name: str
-    leftovers: Search
+    leftovers: LeftoverSearch
     reporter: Reporter
 
     def undertake(self, work: Callable[[Inventory], T], *, keep: bool) -> T:
@@ -157,14 +158,8 @@ class Leftovers:
 
     def orphans(self) -> Sequence[str]:
         """What no stack knows of, a line each; nothing where that can't be told."""
-        from provisioning.testbeds.aws.orphans import only_orphans
-        from provisioning.testbeds.aws.state import known_ids
-        from provisioning.testbeds.aws.sweep import sweep_of
-
         try:
-            sweep = sweep_of(self.stack)
-            found = sweep.find()
-            known = known_ids(self.stack, str(sweep.campaign))
+            found = sweep.Search((), None, self.stack, orphans=True).find()
         except SameboxError:
             return ()
-        return () if found.refused else [f"{each.kind} {each.id}" for each in only_orphans(found, known).left]
+        return () if found.refused else [f"{each.kind} {each.id}" for each in found.left]
