@@ -76,7 +76,7 @@ def prove_durability(
     plain: bool,
     as_json: bool,
 ) -> Outcome:
-    """Prove what each durability level promises.
+    """Prove that each durability level keeps its promise.
 
     Traces the brokers of a testbed that is up while messages are sent one at a time, and says what was synced, and on how many
     nodes, when each was acknowledged. Exits 2 if a level is disproved or could not be shown.

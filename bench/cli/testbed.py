@@ -225,7 +225,7 @@ def _finite(context: click.Context, parameter: click.Parameter, value: float) ->
 
 @click.command()
 @click.argument("hours", type=click.FloatRange(0, 168), callback=_finite)
-@stack_option("The Pulumi stack whose hosts shall live longer.", required=True)
+@stack_option("The Pulumi stack whose hosts are to live longer.", required=True)
 def extend(hours: float, stack_name: str) -> None:
     """Extend the life of a stack's hosts by HOURS.
 
