@@ -21,9 +21,8 @@ from provisioning.testbeds.aws.shape import read_stack_config, stack_file, stack
 from provisioning.testbeds.aws.stack import Stack
 
 if TYPE_CHECKING:
-    from provisioning.testbeds.aws.found import Found
     from provisioning.testbeds.aws.leftovers import Leftover
-    from provisioning.testbeds.aws.sweep import Sweep
+    from provisioning.testbeds.aws.sweep import Found, Sweep
 
 HEADINGS = ("kind", "id", "campaign", "region", "state")
 PIPE_COLUMNS = 240
@@ -107,13 +106,13 @@ class Search:
 
     def find(self) -> Found:
         """What AWS has, and then what the state knows: whatever an update had made when AWS was asked is in it."""
-        from provisioning.testbeds.aws.state import ids, known_ids
+        from provisioning.testbeds.aws.orphans import ids_of, known_ids
 
         found = self.sweep.find()
         if self.stack and self.orphans:
             self.known = known_ids(self.stack, str(self.sweep.campaign))
         elif self.stack:
-            self.known = dict.fromkeys(ids(self.stack.resources()), self.stack.name)
+            self.known = ids_of(self.stack, self.stack.resources())
         return self._judged(found)
 
     def remove(self, removable: Sequence[Leftover], on_line: Callable[[str], None]) -> Found:

@@ -50,14 +50,15 @@ class Lab:
         self.testbed = AwsTestbed(
             Stack("sn", Path(), command=self.pulumi),
             on_line=self.said.append,
-            clusters=self,
+            end_clusters=self.end_clusters,
             connect=self.connect,
             sleep=self.sleep,
             now_s=lambda: self.waited_s,
         )
 
-    def end_all(self, on_line: Follow) -> None:
-        """The stack's clusters: says after which of pulumi's commands they were ended."""
+    def end_clusters(self, stack: Stack, on_line: Follow) -> None:
+        """Of stack sn: says after which of pulumi's commands they were ended."""
+        assert stack.name == "sn"
         on_line(f"clusters ended after {len(self.pulumi.asked)} commands")
 
     def sleep(self, seconds: float) -> None:

@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 
 from provisioning.errors import SameboxError
 from provisioning.testbeds.aws import clusters
-from provisioning.testbeds.aws.clusters import ENDS_WITHIN_S, StackClusters
+from provisioning.testbeds.aws.clusters import ENDS_WITHIN_S, end_clusters
 from provisioning.testbeds.aws.leftovers import LIVE_CLUSTERS
 from provisioning.testbeds.aws.pulumi_command import ScriptedPulumi
 from provisioning.testbeds.aws.stack import Stack
@@ -72,7 +72,7 @@ def end_all(emr: Emr, poll_every_s: float = 10.0) -> list[str]:
     """Of stack sn; what it said."""
     said: list[str] = []
     stack = Stack("sn", Path(), command=ScriptedPulumi([(CONFIG, STACK)]))
-    StackClusters(stack, poll_every_s=poll_every_s, now_s=lambda: emr.now_s, sleep=emr.pass_time).end_all(said.append)
+    end_clusters(stack, said.append, poll_every_s=poll_every_s, now_s=lambda: emr.now_s, sleep=emr.pass_time)
     return said
 
 

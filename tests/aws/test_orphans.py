@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from provisioning.testbeds.aws.failures import StackFailed
-from provisioning.testbeds.aws.found import Found
 from provisioning.testbeds.aws.leftovers import Leftover
-from provisioning.testbeds.aws.orphans import only_orphans
+from provisioning.testbeds.aws.orphans import known_ids, only_orphans
 from provisioning.testbeds.aws.pulumi_command import Answer, ScriptedPulumi
 from provisioning.testbeds.aws.stack import Stack
-from provisioning.testbeds.aws.state import known_ids
+from provisioning.testbeds.aws.sweep import Found
 
 REGION = "us-west-2"
 LIST = "stack ls --non-interactive --json"

@@ -10,7 +10,7 @@ import botocore.endpoint
 import pytest
 
 from provisioning.errors import MissingRequirement, SameboxError
-from provisioning.testbeds.aws.clusters import StackClusters
+from provisioning.testbeds.aws.clusters import end_clusters as end_clusters_of
 from provisioning.testbeds.aws.pulumi_command import ScriptedPulumi
 from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.testbeds.aws.rehearsal.cloud.things import client
@@ -54,7 +54,7 @@ def test_a_sweep_outlasts_too_many_requests(cloud: Cloud) -> None:
 def end_clusters(cloud: Cloud) -> None:
     """Those of a stack with nothing but its config."""
     del cloud
-    StackClusters(Stack("sn", Path(), command=ScriptedPulumi([(CONFIG, STACK)]))).end_all(lambda _: None)
+    end_clusters_of(Stack("sn", Path(), command=ScriptedPulumi([(CONFIG, STACK)])), lambda _: None)
 
 
 def read_bucket(cloud: Cloud) -> None:
@@ -75,7 +75,7 @@ def test_ended_credentials_are_said_with_what_to_do(
         for module in ("provisioning.testbeds.aws.clusters", __name__):
             patched.setattr(f"{module}.session", lambda _: opened)
         cloud.inject(Faults(credentials_expired=True))
-        with pytest.raises(SameboxError, match=r"the credentials have ended: .*Expired") as ended:
+        with pytest.raises(SameboxError, match=r"the credentials have expired: .*Expired") as ended:
             door(cloud)
         assert "aws sso login" in ended.value.next_step
         assert "the same command again" in ended.value.next_step
@@ -86,6 +86,6 @@ def test_ended_credentials_are_said_with_what_to_do(
 def test_credentials_that_have_ended_before_are_refused_at_once(cloud: Cloud) -> None:
     """With the same advice."""
     cloud.inject(Faults(credentials_expired=True))
-    with pytest.raises(MissingRequirement, match=r"AWS doesn't know who is calling: .*ExpiredToken") as refused:
+    with pytest.raises(MissingRequirement, match=r"AWS didn't confirm the credentials: .*ExpiredToken") as refused:
         session(cloud.region)
     assert "aws sso login" in refused.value.next_step

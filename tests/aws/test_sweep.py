@@ -11,10 +11,9 @@ import pytest
 from botocore.awsrequest import AWSResponse, HTTPHeaders
 from moto import mock_aws
 
-from provisioning.testbeds.aws.found import Found
 from provisioning.testbeds.aws.leftovers import Leftover
 from provisioning.testbeds.aws.rehearsal.cloud import capacity_reservations, placement_groups
-from provisioning.testbeds.aws.sweep import NotRemoved, Sweep
+from provisioning.testbeds.aws.sweep import Found, NotRemoved, Sweep
 from tests.aws.world import World, make_world
 
 REGION = "us-west-2"
@@ -31,6 +30,14 @@ class Clock:
 
     def sleep(self, seconds: float) -> None:
         self.now_s += seconds
+
+
+class Timed(Sweep):
+    """A sweep of one region whose waiting takes no time."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        super().__init__([REGION], clock=self.clock, sleep=self.clock.sleep)
 
 
 @pytest.fixture(autouse=True)
@@ -140,8 +147,8 @@ def test_taking_away_leaves_nothing_but_the_bucket() -> None:
     """Everything of ours goes, in one order that AWS accepts; everything of others stays; a second time there is nothing to do."""
     world, others = ours(), somebody_elses()
     before = still_there(others)
-    sweep, clock = Sweep([REGION]), Clock()
-    found = sweep.remove_all(sweep.find().left, lambda _: None, clock=clock, sleep=clock.sleep)
+    sweep = Timed()
+    found = sweep.remove_all(sweep.find().left, lambda _: None)
     assert found.clean
     assert still_there(world) == set()
     assert still_there(others) == before
@@ -150,16 +157,16 @@ def test_taking_away_leaves_nothing_but_the_bucket() -> None:
         world.bucket,
         others.bucket,
     ]
-    assert sweep.remove_all(sweep.find().left, lambda _: None, clock=clock, sleep=clock.sleep).clean
+    assert sweep.remove_all(sweep.find().left, lambda _: None).clean
 
 
 def test_only_what_was_shown_is_taken_away() -> None:
     """What appears between the list and the deletion stays: it was never confirmed."""
     first = ours("c1")
-    sweep, clock = Sweep([REGION]), Clock()
+    sweep = Timed()
     shown = sweep.find().left
     second = ours("c2")
-    found = sweep.remove_all(shown, lambda _: None, clock=clock, sleep=clock.sleep)
+    found = sweep.remove_all(shown, lambda _: None)
     assert things(found.left) == second.things
     assert still_there(first) == set()
 
@@ -170,22 +177,22 @@ def test_a_protected_host_is_told_and_keeps_what_it_stands_on() -> None:
     instance = world.id_of("instance")
     ec2 = world.session.client("ec2")
     ec2.modify_instance_attribute(InstanceId=instance, DisableApiTermination={"Value": True})
-    sweep, clock = Sweep([REGION]), Clock()
+    sweep = Timed()
     with pytest.raises(NotRemoved, match=f"instance {instance}: .*OperationNotPermitted") as caught:
-        sweep.remove_all(sweep.find().left, lambda _: None, clock=clock, sleep=clock.sleep)
+        sweep.remove_all(sweep.find().left, lambda _: None)
     assert f"schedule group samebox-c1-end: waits for instance {instance}" in str(caught.value)
-    assert clock.now_s < 10
+    assert sweep.clock.now_s < 10
     left = things(caught.value.found.left)
     assert left == {thing for thing in world.things if thing[0] not in ("EMR cluster", "capacity reservation")}
     ec2.modify_instance_attribute(InstanceId=instance, DisableApiTermination={"Value": False})
-    assert sweep.remove_all(sweep.find().left, lambda _: None, clock=clock, sleep=clock.sleep).clean
+    assert sweep.remove_all(sweep.find().left, lambda _: None).clean
 
 
-class SlowlyEnding(Sweep):
+class SlowlyEnding(Timed):
     """AWS as it is: what was told to end is there for a while."""
 
     def __init__(self, looks: int) -> None:
-        super().__init__([REGION])
+        super().__init__()
         self.looks = looks
         self.ending = Leftover("EMR cluster", "j-1", REGION, state="terminating")
 
@@ -196,13 +203,13 @@ class SlowlyEnding(Sweep):
 
 def test_it_waits_for_what_is_ending() -> None:
     """A cluster that takes minutes to end is waited for, and not told again; for ever it isn't."""
-    sweep, clock = SlowlyEnding(30), Clock()
-    assert sweep.remove_all((sweep.ending,), lambda _: None, clock=clock, sleep=clock.sleep).clean
-    assert 300 < clock.now_s < 600
-    sweep, clock = SlowlyEnding(10_000), Clock()
+    sweep = SlowlyEnding(30)
+    assert sweep.remove_all((sweep.ending,), lambda _: None).clean
+    assert 300 < sweep.clock.now_s < 600
+    sweep = SlowlyEnding(10_000)
     with pytest.raises(NotRemoved, match="EMR cluster j-1: still terminating"):
-        sweep.remove_all((sweep.ending,), lambda _: None, clock=clock, sleep=clock.sleep)
-    assert 1800 < clock.now_s < 1900
+        sweep.remove_all((sweep.ending,), lambda _: None)
+    assert 1800 < sweep.clock.now_s < 1900
 
 
 def test_what_is_refused_is_not_taken_for_nothing() -> None:
@@ -228,34 +235,34 @@ def test_what_is_refused_is_not_taken_for_nothing() -> None:
 def test_a_tagged_thing_of_an_unknown_service_is_listed_and_left() -> None:
     """The tagging API finds what the kit doesn't make; the sweep says so and won't delete it."""
     topic = boto3.client("sns", REGION).create_topic(Name="alarms", Tags=[{"Key": "project", "Value": "samebox"}])
-    sweep, clock = Sweep([REGION]), Clock()
+    sweep = Timed()
     found = sweep.find()
     assert things(found.left) == {("other", topic["TopicArn"])}
     with pytest.raises(NotRemoved, match="alarms: samebox doesn't make this kind of thing"):
-        sweep.remove_all(found.left, lambda _: None, clock=clock, sleep=clock.sleep)
-    assert clock.now_s < 1
+        sweep.remove_all(found.left, lambda _: None)
+    assert sweep.clock.now_s < 1
 
 
 def test_it_waits_until_what_is_ending_has_ended() -> None:
     """The look after a teardown: what is on its way out isn't left; how long it waits has a bound, and is said."""
     said: list[str] = []
-    sweep, clock = SlowlyEnding(10), Clock()
-    assert sweep.await_ending(said.append, clock=clock, sleep=clock.sleep).clean
-    assert 60 < clock.now_s < 120
+    sweep = SlowlyEnding(10)
+    assert sweep.await_ending(said.append).clean
+    assert 60 < sweep.clock.now_s < 120
     assert said[0] == "waiting for what is ending, 0 s: EMR cluster j-1"
-    assert said[-1] == f"waiting for what is ending, {clock.now_s - 15:.0f} s: EMR cluster j-1"
-    sweep, clock = SlowlyEnding(10_000), Clock()
-    found = sweep.await_ending(lambda _: None, clock=clock, sleep=clock.sleep)
+    assert said[-1] == f"waiting for what is ending, {sweep.clock.now_s - 15:.0f} s: EMR cluster j-1"
+    sweep = SlowlyEnding(10_000)
+    found = sweep.await_ending(lambda _: None)
     assert [found.is_ending(each) for each in found.left] == [True]
-    assert 900 < clock.now_s < 1000
+    assert 900 < sweep.clock.now_s < 1000
 
 
 def test_what_lives_is_not_waited_for() -> None:
     """A host that nobody has told to end is left at once."""
-    world, clock = ours(), Clock()
-    found = Sweep([REGION]).await_ending(lambda _: None, clock=clock, sleep=clock.sleep)
+    world, sweep = ours(), Timed()
+    found = sweep.await_ending(lambda _: None)
     assert things(found.left) == world.things
-    assert clock.now_s == 0
+    assert sweep.clock.now_s == 0
 
 
 def test_what_hangs_on_something_ending_is_ending() -> None:
@@ -275,11 +282,11 @@ def test_an_empty_bucket_may_go_and_one_with_results_never() -> None:
         s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
         s3.put_bucket_tagging(Bucket=name, Tagging={"TagSet": [{"Key": "project", "Value": "samebox"}]})
     s3.put_object(Bucket="samebox-c1-results", Key="results/x", Body=b"x")
-    sweep, clock = Sweep([REGION]), Clock()
+    sweep = Timed()
     found = sweep.find()
     assert found.clean
     assert {each.id for each in found.empty} == {"samebox-c1-empty", "samebox-c1-filling"}
     s3.put_object(Bucket="samebox-c1-filling", Key="results/x", Body=b"x")
-    after = sweep.remove_all(found.empty, lambda _: None, clock=clock, sleep=clock.sleep)
+    after = sweep.remove_all(found.empty, lambda _: None)
     assert {each.id for each in after.leftovers} == {"samebox-c1-results", "samebox-c1-filling"}
     assert after.empty == ()

@@ -112,7 +112,7 @@ def test_a_host_that_no_state_knows(cloud: Cloud, tmp_path: Path) -> None:
         (("--orphans",), {}, "--orphans: whose state is to be asked?"),
         (("--stack", "smoke", "--campaign", "c1"), {}, "--stack says campaign and region itself"),
         (("--stack", "nobody"), {}, "Pulumi.nobody.yaml"),
-        (("--region", "us-west-2"), {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "AWS doesn't know who is calling"),
+        (("--region", "us-west-2"), {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "AWS didn't confirm the credentials"),
         (
             ("--region", "us-west-2"),
             {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""},

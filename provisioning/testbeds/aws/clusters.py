@@ -1,6 +1,6 @@
 """The EMR clusters of a stack, ended before the stack goes: one that runs holds its roles, security groups and subnet.
 
-A cluster isn't a resource of the stack (infra/emr.py says why), so `pulumi destroy` knows nothing of it, would take the roles away by
+A cluster isn't a resource of the stack (infra/emr.py says why), so `pulumi destroy` knows nothing of it, would delete the roles by
 which EMR ends its machines, and then wait for a network that they are still in.
 """
 
@@ -8,63 +8,51 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from provisioning.errors import SameboxError
 from provisioning.testbeds.aws.leftovers import Scope, live_clusters
-from provisioning.testbeds.aws.region import Region
-from provisioning.testbeds.aws.session import refused, session
+from provisioning.testbeds.aws.session import Region, refused, session
 from provisioning.testbeds.aws.stack import Follow, Stack
-
-if TYPE_CHECKING:
-    from mypy_boto3_emr import EMRClient
 
 # EMR takes two to five minutes to end a cluster, longer while it is still starting
 ENDS_WITHIN_S = 1200.0
 POLL_EVERY_S = 10.0
 
 
-class StackClusters:
-    """The clusters with a stack's tags, in its region."""
-
-    def __init__(
-        self,
-        stack: Stack,
-        *,
-        poll_every_s: float = POLL_EVERY_S,
-        now_s: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._stack, self._poll_every_s = stack, poll_every_s
-        self._now_s, self._sleep = now_s, sleep
-
-    def end_all(self, on_line: Follow) -> None:
-        name, campaign = self._stack.required("region", "campaign")
-        region, scope = Region(session(name), name), Scope(campaign, self._stack.tag)
-        emr: EMRClient = region.client("emr")
-        deadline_s = self._now_s() + ENDS_WITHIN_S
-        told: set[str] = set()
-        try:
-            while running := list(live_clusters(region, scope)):
-                fresh = [cluster.id for cluster in running if not cluster.ending and cluster.id not in told]
-                if fresh:
-                    on_line(f"ending EMR clusters: {', '.join(fresh)}")
-                    emr.terminate_job_flows(JobFlowIds=fresh)
-                    told.update(fresh)
-                if self._now_s() > deadline_s:
-                    names = ", ".join(cluster.id for cluster in running)
-                    raise SameboxError(
-                        f"{names} hasn't ended within {ENDS_WITHIN_S / 60:.0f} minutes; the stack can't go before.",
-                        next_step=f"Look at it: aws emr describe-cluster --region {region.name} --cluster-id {running[0].id}   "
-                        f"then: pulumi destroy --stack {self._stack.name}",
-                    )
-                on_line(f"waiting for the end of {', '.join(f'{each.id} ({each.state})' for each in running)}")
-                self._sleep(self._poll_every_s)
-        except (BotoCoreError, ClientError) as error:
-            raise refused(
-                f"end the EMR clusters of stack {self._stack.name}",
-                error,
-                next_step="While one runs, its roles and network can't go. `samebox sweep` shows it.",
-            ) from None
+def end_clusters(
+    stack: Stack,
+    on_line: Follow,
+    *,
+    poll_every_s: float = POLL_EVERY_S,
+    now_s: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Ends every cluster with the stack's tags, and returns when none runs. Raises SameboxError if that takes too long."""
+    name, campaign = stack.required("region", "campaign")
+    region, scope = Region(session(name), name), Scope(campaign, stack.tag)
+    deadline_s = now_s() + ENDS_WITHIN_S
+    told: set[str] = set()
+    try:
+        while running := list(live_clusters(region, scope)):
+            fresh = [cluster.id for cluster in running if not cluster.ending and cluster.id not in told]
+            if fresh:
+                on_line(f"ending EMR clusters: {', '.join(fresh)}")
+                region.client("emr").terminate_job_flows(JobFlowIds=fresh)
+                told.update(fresh)
+            if now_s() > deadline_s:
+                names = ", ".join(cluster.id for cluster in running)
+                raise SameboxError(
+                    f"{names} hasn't ended within {ENDS_WITHIN_S / 60:.0f} minutes; the stack can't be destroyed before.",
+                    next_step=f"Look at it: aws emr describe-cluster --region {region.name} --cluster-id {running[0].id}   "
+                    f"then: pulumi destroy --stack {stack.name}",
+                )
+            on_line(f"waiting for the end of {', '.join(f'{each.id} ({each.state})' for each in running)}")
+            sleep(poll_every_s)
+    except (BotoCoreError, ClientError) as error:
+        raise refused(
+            f"end the EMR clusters of stack {stack.name}",
+            error,
+            next_step="While one runs, its roles and network can't be deleted. `samebox sweep` shows it.",
+        ) from None

@@ -1,4 +1,4 @@
-"""Everything of samebox that AWS still has, found by tag and by name alone: no state, no stack, no earlier run is asked. Lists only.
+"""Everything of samebox that AWS still has, found by tag and by name alone, without any stack's state.
 
 Each kind of thing that the Pulumi program makes is asked for directly, because that answer is current. The tagging API lags behind
 deletions but knows services that nobody thought of: what it has beyond the known kinds is listed as "other".
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TypedDict
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from provisioning.testbeds.aws.region import Region
+from provisioning.testbeds.aws.session import Region
 
 PROJECT = "samebox"
 GLOBAL = "global"
@@ -30,10 +30,10 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class Leftover:
-    """One thing that is still there. `id` is what its service calls it; a `kept` one is meant to stay and doesn't count.
+    """One thing that still exists. `id` is what its service calls it; a `kept` one is meant to stay and doesn't count.
 
-    `holder` is the id of what it is there for and ends with: the instance that has a volume, the EMR cluster of a machine, the
-    subnet in which a cluster runs a step. `empty` is a bucket without an object: it serves nobody. `stack` is the tag of that name.
+    `holder` is the id of what it belongs to and ends with: the instance of a volume, the EMR cluster of a machine, the subnet in
+    which a cluster runs a step. `empty` is a bucket without an object. `stack` is the tag of that name.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class Leftover:
 
     @property
     def ending(self) -> bool:
-        """Whether AWS is taking it away already."""
+        """Whether AWS is deleting it already."""
         return self.state in ENDING_STATES
 
 
@@ -138,15 +138,16 @@ ASKED_DIRECTLY = frozenset(
         ("s3", ""),
     }
 )
+# kind -> operation and where its answer holds names; the operation that shows one of them, and its parameter
 IAM_KINDS: dict[str, tuple[str, str, str, str]] = {
     "instance profile": (
         "list_instance_profiles",
         "InstanceProfiles[].InstanceProfileName",
         "get_instance_profile",
-        "",
+        "InstanceProfileName",
     ),
-    "IAM role": ("list_roles", "Roles[].RoleName", "get_role", ""),
-    "IAM policy": ("list_policies", "Policies[].Arn", "get_policy", "Local"),
+    "IAM role": ("list_roles", "Roles[].RoleName", "get_role", "RoleName"),
+    "IAM policy": ("list_policies", "Policies[].Arn", "get_policy", "PolicyArn"),
 }
 
 
@@ -185,7 +186,7 @@ def _ec2(region: Region, kind: str, scope: Scope) -> Iterator[Leftover]:
         if state not in GONE_STATES and scope.covers(tags):
             detail = " ".join(filter(None, (tags.get("Name"), item.get("detail"))))
             holder = item.get("holder") or tags.get(MACHINES_CLUSTER, "")
-            yield Leftover(kind, item["id"], region.name, **_whose(tags), detail=detail, state=state, holder=holder)
+            yield _leftover(kind, item["id"], region.name, tags, detail=detail, state=state, holder=holder)
 
 
 def live_clusters(region: Region, scope: Scope) -> Iterator[Leftover]:
@@ -196,35 +197,32 @@ def live_clusters(region: Region, scope: Scope) -> Iterator[Leftover]:
         tags = _tags(cluster.get("Tags"))
         if scope.covers(tags):
             state = cluster["Status"]["State"]
-            subnet = (
-                cluster.get("Ec2InstanceAttributes", {}).get("Ec2SubnetId", "") if state in WORKING_CLUSTERS else ""
-            )
-            detail, state = cluster["Name"], state.lower()
-            yield Leftover(CLUSTER, cluster_id, region.name, **_whose(tags), detail=detail, state=state, holder=subnet)
+            place = cluster.get("Ec2InstanceAttributes", {}) if state in WORKING_CLUSTERS else {}
+            about = {"detail": cluster["Name"], "state": state.lower(), "holder": place.get("Ec2SubnetId", "")}
+            yield _leftover(CLUSTER, cluster_id, region.name, tags, **about)
 
 
 def _schedule_groups(region: Region, scope: Scope) -> Iterator[Leftover]:
-    """The timers that end the hosts from outside. A schedule can't be tagged, its group can, and takes its schedules along."""
+    """The timers that end the hosts from outside. A schedule can't be tagged; its group can, and deleting it deletes them."""
     expression = "ScheduleGroups[].{name: Name, arn: Arn, state: State}"
     for item in region.items("scheduler", "list_schedule_groups", expression, NamePrefix=PROJECT):
         tags = _tags(region.client("scheduler").list_tags_for_resource(ResourceArn=item["arn"])["Tags"])
         if scope.covers(tags):
-            state = item["state"].lower()
-            yield Leftover("schedule group", item["name"], region.name, **_whose(tags), state=state)
+            yield _leftover("schedule group", item["name"], region.name, tags, state=item["state"].lower())
 
 
 def _iam(region: Region, kind: str, scope: Scope) -> Iterator[Leftover]:
     """IAM can't be asked by tag: what is named after samebox is looked at one by one."""
-    operation, expression, describe, policies = IAM_KINDS[kind]
-    for name in region.items("iam", operation, expression, **({"Scope": policies} if policies else {})):
+    operation, expression, describe, parameter = IAM_KINDS[kind]
+    own = {"Scope": "Local"} if kind == "IAM policy" else {}  # not those of AWS itself
+    for name in region.items("iam", operation, expression, **own):
         if not name.rpartition("/")[2].startswith(PROJECT):
             continue
-        parameter = {"get_instance_profile": "InstanceProfileName", "get_role": "RoleName"}.get(describe, "PolicyArn")
         answer = getattr(region.client("iam"), describe)(**{parameter: name})
         (description,) = (value for key, value in answer.items() if key != "ResponseMetadata")
         tags = _tags(description.get("Tags"))
         if scope.covers(tags):
-            yield Leftover(kind, name, GLOBAL, **_whose(tags))
+            yield _leftover(kind, name, GLOBAL, tags)
 
 
 def _buckets(region: Region, scope: Scope) -> Iterator[Leftover]:
@@ -236,7 +234,7 @@ def _buckets(region: Region, scope: Scope) -> Iterator[Leftover]:
                 raise
             continue
         if scope.covers(tags):
-            yield Leftover(BUCKET, name, GLOBAL, **_whose(tags), kept=True, empty=_is_empty(region, name))
+            yield _leftover(BUCKET, name, GLOBAL, tags, kept=True, empty=_is_empty(region, name))
 
 
 def _is_empty(region: Region, bucket: str) -> bool:
@@ -257,20 +255,13 @@ def _others(region: Region, scope: Scope) -> Iterator[Leftover]:
         if not scope.covers(tags):
             continue
         if service == "s3" and "/" not in resource:
-            yield Leftover(BUCKET, resource, GLOBAL, **_whose(tags), kept=True)
+            yield _leftover(BUCKET, resource, GLOBAL, tags, kept=True)
         elif (service, resource.replace(":", "/").partition("/")[0]) not in ASKED_DIRECTLY:
-            yield Leftover(OTHER, arn, region.name, **_whose(tags))
+            yield _leftover(OTHER, arn, region.name, tags)
 
 
-class _Whose(TypedDict):
-    """A leftover's fields that are tags."""
-
-    campaign: str
-    stack: str
-
-
-def _whose(tags: Mapping[str, str]) -> _Whose:
-    return {"campaign": tags.get("campaign", ""), "stack": tags.get("stack", "")}
+def _leftover(kind: str, identifier: str, region: str, tags: Mapping[str, str], **more: Any) -> Leftover:
+    return Leftover(kind, identifier, region, tags.get("campaign", ""), stack=tags.get("stack", ""), **more)
 
 
 def _tags(entries: Sequence[Mapping[str, str]] | None) -> dict[str, str]:

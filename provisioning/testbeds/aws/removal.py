@@ -1,4 +1,4 @@
-"""How each kind of leftover is taken away: one function a kind. Raises what AWS answers; it decides neither what nor in which order."""
+"""How each kind of leftover is deleted: one function a kind. Raises what AWS answers."""
 
 from __future__ import annotations
 
@@ -7,44 +7,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from provisioning.testbeds.aws.leftovers import BUCKET, CLUSTER, Leftover
-from provisioning.testbeds.aws.region import Region
+from provisioning.testbeds.aws.leftovers import BUCKET, CLUSTER
+from provisioning.testbeds.aws.session import Region
 
 # Hosts and clusters first: while one lives, nothing that it uses is touched, least of all the schedule that would end it.
 # Reserved capacity with them: a place that a host has left costs as much as the host did.
 COMPUTE = (CLUSTER, "instance", "capacity reservation")
-# what hangs on something comes before it
-ORDER = (
-    *COMPUTE,
-    "volume",
-    "network interface",
-    "elastic address",
-    "VPC endpoint",
-    "placement group",
-    "key pair",
-    "security group",
-    "route table",
-    "internet gateway",
-    "subnet",
-    "VPC",
-    "schedule group",
-    "instance profile",
-    "IAM role",
-    "IAM policy",
-    BUCKET,
-)
-
-
-class NotOurs(Exception):
-    """This kind of thing isn't for samebox to take away; says why."""
-
-
-def remove(region: Region, leftover: Leftover) -> None:
-    """Asks AWS to take one thing away. Raises ClientError, BotoCoreError, NotOurs."""
-    take_away = REMOVERS.get(leftover.kind)
-    if take_away is None:
-        raise NotOurs("samebox doesn't make this kind of thing and won't delete it: look at it in the console")
-    take_away(region, leftover.id)
 
 
 def _endpoint(region: Region, endpoint_id: str) -> None:
@@ -110,23 +78,24 @@ def _policy(region: Region, arn: str) -> None:
 
 
 def _ec2(operation: str, parameter: str, *, many: bool = False) -> Callable[[Region, str], None]:
-    """A kind that one call of EC2 takes away."""
+    """A kind that one call of EC2 deletes."""
 
-    def take_away(region: Region, identifier: str) -> None:
+    def delete(region: Region, identifier: str) -> None:
         arguments: dict[str, Any] = {parameter: [identifier] if many else identifier}
         getattr(region.client("ec2"), operation)(**arguments)
 
-    return take_away
+    return delete
 
 
+# in the order in which they are deleted: compute, then what hangs on something before that
 REMOVERS: Mapping[str, Callable[[Region, str], None]] = {
     CLUSTER: lambda region, cluster: region.client("emr").terminate_job_flows(JobFlowIds=[cluster]),
     "instance": _ec2("terminate_instances", "InstanceIds", many=True),
+    "capacity reservation": _ec2("cancel_capacity_reservation", "CapacityReservationId"),
     "volume": _ec2("delete_volume", "VolumeId"),
     "network interface": _ec2("delete_network_interface", "NetworkInterfaceId"),
     "elastic address": _ec2("release_address", "AllocationId"),
     "VPC endpoint": _endpoint,
-    "capacity reservation": _ec2("cancel_capacity_reservation", "CapacityReservationId"),
     "placement group": _ec2("delete_placement_group", "GroupName"),
     "key pair": _ec2("delete_key_pair", "KeyName"),
     "security group": _security_group,

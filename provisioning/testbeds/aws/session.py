@@ -1,9 +1,15 @@
-"""The one door to AWS: every call of its API goes through a session from here."""
+"""Every call of AWS's API goes through a session from here."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
 import boto3
 import botocore.session
+import jmespath  # type: ignore[import-untyped]  # ships no types
 from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
@@ -19,13 +25,13 @@ from provisioning.errors import MissingRequirement, SameboxError
 PATIENT = Config(retries={"mode": "standard", "total_max_attempts": 10})
 EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired")
 SIGN_IN = (
-    "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in anew (`aws sso login`); "
+    "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (`aws sso login`); "
     "`aws sts get-caller-identity` must answer."
 )
 
 
 def session(region: str) -> boto3.session.Session:
-    """A session with the operator's own credentials, found valid. Raises MissingRequirement.
+    """A session with the operator's own credentials, which AWS has accepted. Raises MissingRequirement.
 
     AWS_ENDPOINT_URL in the environment sends every call elsewhere (a test's double): boto3 reads it by itself.
     """
@@ -35,22 +41,51 @@ def session(region: str) -> boto3.session.Session:
     try:
         opened.client("sts").get_caller_identity()
     except (BotoCoreError, ClientError) as error:
-        raise MissingRequirement(f"AWS doesn't know who is calling: {error}", next_step=SIGN_IN) from None
+        raise MissingRequirement(f"AWS didn't confirm the credentials: {error}", next_step=SIGN_IN) from None
     return opened
 
 
+@dataclass(frozen=True)
+class Region:
+    """A session in its region. Clients are made once."""
+
+    session: boto3.session.Session
+    name: str
+
+    @cached_property
+    def _clients(self) -> dict[str, Any]:
+        return {}
+
+    def client(self, service: str) -> Any:
+        """A service's client; untyped, because operations are called by name."""
+        if service not in self._clients:
+            self._clients[service] = self.session.client(service)  # type: ignore[call-overload]
+        return self._clients[service]
+
+    def items(self, service: str, operation: str, expression: str, **arguments: Any) -> Iterator[Any]:
+        """What a JMESPath `expression` finds in all pages of an operation."""
+        client = self.client(service)
+        if client.can_paginate(operation):
+            pages: Iterable[Any] = client.get_paginator(operation).paginate(**arguments)
+        else:
+            pages = [getattr(client, operation)(**arguments)]
+        compiled = jmespath.compile(expression)
+        for page in pages:
+            yield from compiled.search(page) or ()
+
+
 def refused(action: str, error: Exception, *, next_step: str) -> SameboxError:
-    """The error for a call of AWS that failed. Where the credentials have ended, signing in anew comes before `next_step`."""
+    """The error for a failed call of AWS. Where the credentials have expired, signing in again comes before `next_step`."""
     if not have_expired(error):
         return SameboxError(f"can't {action}: {error}", next_step=next_step)
     return SameboxError(
-        f"can't {action}: the credentials have ended: {error}",
-        next_step=f"{SIGN_IN} Then the same command again: what was made is kept.",
+        f"can't {action}: the credentials have expired: {error}",
+        next_step=f"{SIGN_IN} Then run the same command again: what was made is kept.",
     )
 
 
 def have_expired(error: Exception) -> bool:
-    """Whether a call failed because temporary credentials, or the sign-in that they come from, have come to their end."""
+    """Whether a call failed because temporary credentials, or the sign-in that they come from, have expired."""
     if isinstance(error, ClientError):
         return error.response.get("Error", {}).get("Code") in EXPIRED
     return isinstance(error, CredentialRetrievalError | SSOError | TokenRetrievalError)

@@ -1,4 +1,4 @@
-"""The sweep: what samebox left on AWS, and taking it away until nothing is left. It asks nobody and prints nothing.
+"""The sweep: what samebox left on AWS, and deleting it until nothing is left.
 
 It needs no state: a run that was killed leaves things that no stack knows, and those are what it is for.
 """
@@ -6,24 +6,24 @@ It needs no state: a run that was killed leaves things that no stack knows, and 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from provisioning.errors import SameboxError
-from provisioning.testbeds.aws.found import Found
-from provisioning.testbeds.aws.leftovers import GLOBAL, Leftover, Scope, list_leftovers
-from provisioning.testbeds.aws.region import Region
-from provisioning.testbeds.aws.removal import COMPUTE, ORDER, NotOurs, remove
-from provisioning.testbeds.aws.session import session
+from provisioning.testbeds.aws.leftovers import Leftover, Scope, list_leftovers
+from provisioning.testbeds.aws.removal import COMPUTE, REMOVERS
+from provisioning.testbeds.aws.session import Region, session
 from provisioning.testbeds.aws.stack import Stack
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 # what hung on a host is free some time after it has ended; a terminating EMR cluster takes minutes
 PATIENCE_S = 300.0
 LONGEST_S = 1800.0
-# how long a sweep waits that takes nothing away: instances end within two minutes or so, an EMR cluster before its machines
+# how long a sweep waits that deletes nothing: instances end within two minutes or so, an EMR cluster before its machines
 LONGEST_ENDING_S = 900.0
 # refusals that waiting doesn't change
 FINAL = (
@@ -33,9 +33,78 @@ FINAL = (
     "OperationNotPermitted",
     "ValidationException",
 )
+ORDER = tuple(REMOVERS)
 
-Clock = Callable[[], float]
-Sleep = Callable[[float], None]
+
+@dataclass(frozen=True)
+class LeftAlone:
+    """Something that was found and isn't for this sweep to delete, and why. `known`: a stack's state has it."""
+
+    leftover: Leftover
+    reason: str
+    known: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a sweep found in `regions`. `refused` is what AWS wouldn't list: nothing is known of that."""
+
+    regions: tuple[str, ...]
+    leftovers: tuple[Leftover, ...]
+    refused: tuple[str, ...]
+    left_alone: tuple[LeftAlone, ...] = ()
+
+    @property
+    def left(self) -> tuple[Leftover, ...]:
+        """What shouldn't be there; what is kept on purpose doesn't count."""
+        return tuple(leftover for leftover in self.leftovers if not leftover.kept)
+
+    @property
+    def empty(self) -> tuple[Leftover, ...]:
+        """Buckets that were kept and hold nothing: they cost nothing and don't count, but may go."""
+        return tuple(leftover for leftover in self.leftovers if leftover.kept and leftover.empty)
+
+    @property
+    def clean(self) -> bool:
+        """Whether it is known that nothing is left."""
+        return not self.left and not self.refused
+
+    def is_ending(self, leftover: Leftover) -> bool:
+        """Whether it goes by itself: AWS is deleting it, or what it belongs to."""
+        holder = self._by_id.get(leftover.holder)
+        return leftover.ending or (holder is not None and self.is_ending(holder))
+
+    def to_json(self, known: Collection[str] | None = None) -> dict[str, Any]:
+        """For machines. With `known`, the ids in a stack's state, each thing says whether it is among them."""
+
+        def document(leftover: Leftover) -> dict[str, Any]:
+            return asdict(leftover) | ({} if known is None else {"in_state": leftover.id in known})
+
+        return {
+            "clean": self.clean,
+            "regions": list(self.regions),
+            "left": [document(each) for each in self.left],
+            "kept": [document(each) for each in self.leftovers if each.kept],
+            "left_alone": [document(each.leftover) | {"reason": each.reason} for each in self.left_alone],
+            "refused": list(self.refused),
+        }
+
+    @cached_property
+    def _by_id(self) -> dict[str, Leftover]:
+        return {leftover.id: leftover for leftover in self.leftovers}
+
+
+class NotRemoved(SameboxError):
+    """Something couldn't be deleted: a reason for each; `found` is all that still exists."""
+
+    def __init__(self, found: Found, reasons: Sequence[str]) -> None:
+        lines = [f"{len(reasons)} things are still there:", *(f"  {reason}" for reason in reasons)]
+        super().__init__(
+            "\n".join([*lines, *(f"  not listed: {refusal}" for refusal in found.refused)]),
+            next_step="Fix what the reasons name (permissions, termination protection, things of yours that use them), "
+            "then run the same command again.",
+        )
+        self.found = found
 
 
 def sweep_of(stack: Stack) -> Sweep:
@@ -44,36 +113,24 @@ def sweep_of(stack: Stack) -> Sweep:
     return Sweep([region], campaign, stack.tag)
 
 
-@dataclass(frozen=True)
-class _Attempt:
-    """How an attempt to take one thing away went; `may_pass`: another one may go better."""
-
-    sentence: str
-    may_pass: bool
-
-
-class NotRemoved(SameboxError):
-    """Something could not be taken away, and why: a reason for each; `found` is all that is still there."""
-
-    def __init__(self, found: Found, reasons: Sequence[str]) -> None:
-        lines = [f"{len(reasons)} things are still there:", *(f"  {reason}" for reason in reasons)]
-        super().__init__(
-            "\n".join([*lines, *(f"  not listed: {refusal}" for refusal in found.refused)]),
-            next_step="Mend what the reasons say (permissions, termination protection, things of yours that use them), "
-            "then the same command again.",
-        )
-        self.found = found
-
-
 class Sweep:
     """The sweep of some regions, for one campaign (or one stack of it) or for all. Sessions are opened once.
 
     Raises MissingRequirement.
     """
 
-    def __init__(self, regions: Sequence[str], campaign: str | None = None, stack: str | None = None) -> None:
+    def __init__(
+        self,
+        regions: Sequence[str],
+        campaign: str | None = None,
+        stack: str | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._regions = tuple(Region(session(name), name) for name in regions)
         self._scope = Scope(campaign, stack)
+        self._clock, self._sleep = clock, sleep
         self.campaign = campaign
 
     def find(self) -> Found:
@@ -81,39 +138,25 @@ class Sweep:
         leftovers, refused = list_leftovers(self._regions, self._scope)
         return Found(tuple(region.name for region in self._regions), leftovers, refused)
 
-    def await_ending(
-        self,
-        on_line: Callable[[str], None],
-        *,
-        clock: Clock = time.monotonic,
-        sleep: Sleep = time.sleep,
-    ) -> Found:
-        """What there is once nothing is on its way out any more, or after LONGEST_ENDING_S: instances take minutes to end."""
-        began_s, pause_s = clock(), FIRST_PAUSE_S
+    def await_ending(self, on_line: Callable[[str], None]) -> Found:
+        """What there is once nothing is ending any more, or after LONGEST_ENDING_S: instances take minutes to end."""
+        began_s, pause_s = self._clock(), FIRST_PAUSE_S
         while True:
             found = self.find()
             ending = [leftover for leftover in found.left if found.is_ending(leftover)]
-            if not ending or clock() - began_s > LONGEST_ENDING_S:
+            if not ending or self._clock() - began_s > LONGEST_ENDING_S:
                 return found
             named = ", ".join(f"{leftover.kind} {leftover.id}" for leftover in ending)
-            on_line(f"waiting for what is ending, {clock() - began_s:.0f} s: {named}")
-            sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            on_line(f"waiting for what is ending, {self._clock() - began_s:.0f} s: {named}")
+            pause_s = self._pause(pause_s)
 
-    def remove_all(
-        self,
-        only: Sequence[Leftover],
-        on_line: Callable[[str], None],
-        *,
-        clock: Clock = time.monotonic,
-        sleep: Sleep = time.sleep,
-    ) -> Found:
-        """Takes `only` these away, in dependency order, and looks again until they are gone; returns what there is then.
+    def remove_all(self, only: Sequence[Leftover], on_line: Callable[[str], None]) -> Found:
+        """Deletes `only` these, in dependency order, and looks again until they are gone; returns what there is then.
 
-        Raises NotRemoved when nothing moves any more, or nothing can.
+        Raises NotRemoved when nothing changes any more, or nothing can.
         """
         wanted = {(leftover.kind, leftover.id) for leftover in only}
-        began_s = moved_s = clock()
+        began_s = moved_s = self._clock()
         pause_s = FIRST_PAUSE_S
         before: frozenset[Leftover] = frozenset()
         while True:
@@ -121,46 +164,49 @@ class Sweep:
             left = [each for each in (*found.left, *found.empty) if (each.kind, each.id) in wanted]
             if not left:
                 return found
-            moved_s = moved_s if frozenset(left) == before else clock()
+            moved_s = moved_s if frozenset(left) == before else self._clock()
             before = frozenset(left)
             attempts = self._attempt(found, left, on_line)
             patience_s = LONGEST_S if any(found.is_ending(leftover) for leftover in left) else PATIENCE_S
-            hopeless = not any(attempt.may_pass for attempt in attempts)
-            if hopeless or clock() - moved_s > patience_s or clock() - began_s > LONGEST_S:
-                raise NotRemoved(found, [attempt.sentence for attempt in attempts])
-            sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            hopeless = not any(may_pass for _, may_pass in attempts)
+            if hopeless or self._clock() - moved_s > patience_s or self._clock() - began_s > LONGEST_S:
+                raise NotRemoved(found, [reason for reason, _ in attempts])
+            pause_s = self._pause(pause_s)
 
-    def _attempt(self, found: Found, left: Sequence[Leftover], on_line: Callable[[str], None]) -> list[_Attempt]:
-        """One attempt at each, in dependency order; what is to be said if it was the last."""
+    def _pause(self, pause_s: float) -> float:
+        """Waits; returns how long to wait next time."""
+        self._sleep(pause_s)
+        return min(2 * pause_s, LONGEST_PAUSE_S)
+
+    def _attempt(
+        self, found: Found, left: Sequence[Leftover], on_line: Callable[[str], None]
+    ) -> list[tuple[str, bool]]:
+        """One attempt at each, in dependency order: what is to be said if it was the last, and whether another one may succeed."""
         attempts = []
         compute = [leftover for leftover in left if leftover.kind in COMPUTE]
         for leftover in sorted(left, key=_place):
             what = f"{leftover.kind} {leftover.id}"
             on_line(what)
             if found.is_ending(leftover):
-                attempts.append(_Attempt(f"{what}: still {leftover.state or 'there'}", True))
+                reason, may_pass = f"still {leftover.state or 'there'}", True
             elif compute and leftover.kind not in COMPUTE:
-                attempts.append(_Attempt(f"{what}: waits for {compute[0].kind} {compute[0].id}", False))
+                reason, may_pass = f"waits for {compute[0].kind} {compute[0].id}", False
             else:
-                attempts.append(self._remove(leftover, what))
+                reason, may_pass = self._remove(leftover)
+            attempts.append((f"{what}: {reason}", may_pass))
         return attempts
 
-    def _remove(self, leftover: Leftover, what: str) -> _Attempt:
+    def _remove(self, leftover: Leftover) -> tuple[str, bool]:
+        if leftover.kind not in REMOVERS:
+            return "samebox doesn't make this kind of thing and won't delete it: look at it in the console", False
+        region = next((each for each in self._regions if each.name == leftover.region), self._regions[0])
         try:
-            remove(self._region_of(leftover), leftover)
+            REMOVERS[leftover.kind](region, leftover.id)
         except ClientError as error:
-            return _Attempt(f"{what}: {error}", error.response["Error"]["Code"] not in FINAL)
+            return str(error), error.response["Error"]["Code"] not in FINAL
         except BotoCoreError as error:
-            return _Attempt(f"{what}: {error}", True)
-        except NotOurs as error:
-            return _Attempt(f"{what}: {error}", False)
-        return _Attempt(f"{what}: AWS agreed, and still has it", True)
-
-    def _region_of(self, leftover: Leftover) -> Region:
-        if leftover.region == GLOBAL:
-            return self._regions[0]
-        return next(region for region in self._regions if region.name == leftover.region)
+            return str(error), True
+        return "AWS accepted the deletion, and still has it", True
 
 
 def _place(leftover: Leftover) -> int:

@@ -1,7 +1,4 @@
-"""The testbed on AWS: the hosts of one Pulumi stack. It brings them up, replaces single ones, takes them away.
-
-What the hosts are is the program's and the stack config's; what runs on them is everyone else's.
-"""
+"""The testbed on AWS: the hosts of one Pulumi stack, brought up, replaced one by one, and destroyed."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
 
 from provisioning.errors import CommandFailed, CommandTimedOut, HostError, HostUnreachable, InvalidInput, SameboxError
 from provisioning.hosts.host import Host, on_all
@@ -25,19 +21,13 @@ RETRY_S = 5.0
 LOGIN_TIMEOUT_S = 20.0
 
 Connect = Callable[[Inventory], Sequence[Host]]
-
-
-class Clusters(Protocol):
-    """What a testbed's stack may have running that isn't in its state."""
-
-    def end_all(self, on_line: Follow) -> None:
-        """Ends what runs, and returns when nothing does. Raises SameboxError if that takes too long."""
+EndClusters = Callable[[Stack, Follow], None]
 
 
 class AwsTestbed:
     """A Testbed that is a stack. `on_line` is told what pulumi does, line by line, and which hosts are waited for.
 
-    `capacity_wait`: what is done when AWS has no room for it.
+    `end_clusters` ends the EMR clusters that run for the stack. `capacity_wait`: what is done when AWS has no room for it.
     """
 
     def __init__(
@@ -45,14 +35,14 @@ class AwsTestbed:
         stack: Stack,
         *,
         on_line: Follow,
-        clusters: Clusters | None = None,
+        end_clusters: EndClusters | None = None,
         capacity_wait: CapacityWait = NO_WAIT,
         connect: Connect = connect,
         sleep: Callable[[float], None] = time.sleep,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stack = stack
-        self._clusters = clusters
+        self._end_clusters = end_clusters
         self._on_line = on_line
         self._connect = connect
         self._sleep = sleep
@@ -101,15 +91,12 @@ class AwsTestbed:
 
     def down(self) -> None:
         if self.stack.resource_count():
-            self._end_clusters()
+            # boto3 takes a third of a second to import, which no other command should wait for
+            from provisioning.testbeds.aws.clusters import end_clusters
+
+            (self._end_clusters or end_clusters)(self.stack, self._on_line)
             self.stack.destroy(self._on_line)
         self._placement.forget_zone()
-
-    def _end_clusters(self) -> None:
-        # boto3 takes a third of a second to import, which no other command should wait for
-        from provisioning.testbeds.aws.clusters import StackClusters
-
-        (self._clusters or StackClusters(self.stack)).end_all(self._on_line)
 
     def _exported(self) -> Inventory:
         inventory = self.stack.inventory()
