@@ -152,8 +152,8 @@ def zones_of(stack: str) -> tuple[str, ...]:
 
     Raises MissingRequirement if AWS doesn't say which zones have its types.
     """
+    from provisioning.testbeds.aws.readiness.machines import zones_to_try
     from provisioning.testbeds.aws.readiness.planned import planned
-    from provisioning.testbeds.aws.zones import zones_to_try
 
     return zones_to_try(planned(project(), stack))
 

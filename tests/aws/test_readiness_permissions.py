@@ -9,11 +9,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from bench.checkout import CHECKOUT
+from provisioning.testbeds.aws.readiness.looks import _unanswered
 from provisioning.testbeds.aws.readiness.permissions import look_at_permissions, policy_source, statements_of
-from provisioning.testbeds.aws.readiness.planned import planned
-from provisioning.testbeds.aws.readiness.refusals import unanswered
+from provisioning.testbeds.aws.readiness.planned import Answer, planned
 from provisioning.testbeds.aws.rehearsal.iam.policy import Ask, Policy
-from provisioning.testbeds.finding import Finding
+from provisioning.testbeds.aws.session import Region
 from tests.infra.permissions.needs import POLICY_FILE, operator_policy
 
 ACCOUNT, REGION = "123456789012", "us-west-2"
@@ -38,6 +38,10 @@ class Caller:
     def get_caller_identity(self) -> Mapping[str, str]:
         """As STS says it."""
         return {"Account": ACCOUNT, "Arn": self.arn}
+
+    def can_paginate(self, operation: str) -> bool:
+        """Both can be."""
+        return True
 
     def get_paginator(self, operation: str) -> Any:
         """Of the two operations that are asked page by page."""
@@ -70,9 +74,9 @@ class Pages:
         self.paginate = lambda **asked: [answer(**asked)]
 
 
-def look(caller: Caller) -> Finding:
+def look(caller: Caller) -> Answer:
     """At the smoke preset's stack."""
-    return look_at_permissions(planned(CHECKOUT, "smoke"), caller)  # type: ignore[arg-type]
+    return look_at_permissions(planned(CHECKOUT, "smoke"), Region(caller, REGION))  # type: ignore[arg-type]
 
 
 def test_whoever_holds_the_operators_policy_may_do_all_of_it() -> None:
@@ -127,7 +131,7 @@ def test_what_depends_on_conditions_of_the_account_is_not_known() -> None:
 def test_whose_policies_are_simulated(arn: str, roles: Mapping[str, str], source: str | None) -> None:
     """A session's are those of its role, whose ARN has a path; the root user is limited by none."""
     caller: Any = Caller(operator_policy(), arn, roles=roles)
-    assert policy_source(caller, arn) == source
+    assert policy_source(Region(caller, REGION), arn) == source
     if source is None:
         assert look(caller).met is True
 
@@ -135,7 +139,7 @@ def test_whose_policies_are_simulated(arn: str, roles: Mapping[str, str], source
 def test_who_may_not_ask_is_told_which_permission_that_takes() -> None:
     """It is no reason to refuse a campaign."""
     error = ClientError({"Error": {"Code": "AccessDenied", "Message": "No."}}, "SimulatePrincipalPolicy")
-    found = unanswered("permissions", error)
+    found = _unanswered(error)
     assert (found.met, found.next_step) == (
         None,
         "Allow iam:SimulatePrincipalPolicy (infra/operator-policy.json has it).",

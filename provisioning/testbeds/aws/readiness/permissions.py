@@ -14,12 +14,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import boto3
+from provisioning.testbeds.aws.readiness.planned import Answer, Planned
+from provisioning.testbeds.aws.session import Region
 
-from provisioning.testbeds.aws.readiness.planned import LookAtAws, Planned
-from provisioning.testbeds.finding import Finding
-
-PERMISSIONS = "permissions"
 POLICY, REGION = Path("infra/operator-policy.json"), "<region>"
 ANYTHING = "*"
 SAMPLE = "simulated"  # in the place of a wildcard
@@ -44,17 +41,17 @@ class Statement:
     context: Mapping[str, str]
 
 
-def look_at_permissions(planned: Planned, session: boto3.session.Session) -> Finding:
+def look_at_permissions(planned: Planned, aws: Region) -> Answer:
     """Whether the caller's policies allow what the operator's policy allows."""
-    caller = session.client("sts").get_caller_identity()
-    source = policy_source(session, caller["Arn"])
+    caller = aws.client("sts").get_caller_identity()
+    source = policy_source(aws, caller["Arn"])
     if source is None:
-        return Finding(PERMISSIONS, True, "the account's root user, whom no IAM policy limits")
+        return Answer(True, "the account's root user, whom no IAM policy limits")
     policy = (planned.directory / POLICY).read_text()
     statements = list(statements_of(policy, caller["Account"], planned.shape.region))
     denied, undecided = [], []
     for statement in statements:
-        answers = [_answers(session, source, statement, resource) for resource in statement.resources]
+        answers = [_answers(aws, source, statement, resource) for resource in statement.resources]
         for action in statement.actions:
             decisions = {of_resource[action] for of_resource in answers}
             if Decision.ALLOWED not in decisions:
@@ -62,23 +59,21 @@ def look_at_permissions(planned: Planned, session: boto3.session.Session) -> Fin
                 which.append(f"{action} ({statement.sid})")
     asked = f"{sum(len(each.actions) for each in statements)} permissions of {POLICY}"
     if denied:
-        return Finding(
-            PERMISSIONS,
+        return Answer(
             False,
             f"IAM would deny {source} {len(denied)} of {asked}: {_some(denied)}",
             "Have that policy attached to whoever runs samebox (docs/aws.md, Permissions).",
         )
     if undecided:
-        return Finding(
-            PERMISSIONS,
+        return Answer(
             None,
             f"not known: {len(undecided)} of {asked} depend on conditions of your account's own: {_some(undecided)}",
             "Such as multi-factor authentication, or the network that one comes from: meet them before you begin.",
         )
-    return Finding(PERMISSIONS, True, f"IAM would allow {source} all {asked}")
+    return Answer(True, f"IAM would allow {source} all {asked}")
 
 
-def policy_source(session: boto3.session.Session, caller: str) -> str | None:
+def policy_source(aws: Region, caller: str) -> str | None:
     """The user or role whose policies are simulated, by the ARN that STS takes the caller for; None for the root user."""
     _, _, _, _, account, name = caller.split(":", 5)
     if name == "root":
@@ -87,8 +82,7 @@ def policy_source(session: boto3.session.Session, caller: str) -> str | None:
         return caller
     role = name.split("/")[1]
     # a role's own ARN has its path, which that of its session lacks
-    pages = session.client("iam").get_paginator("list_roles").paginate()
-    arns = [each["Arn"] for page in pages for each in page["Roles"] if each["RoleName"] == role]
+    arns = [each["Arn"] for each in aws.items("iam", "list_roles", "Roles") if each["RoleName"] == role]
     return arns[0] if arns else f"arn:aws:iam::{account}:role/{role}"
 
 
@@ -117,22 +111,22 @@ def _sample(resource: str, account: str, region: str) -> str:
     return ":".join([arn, partition, service, *places, name.replace(ANYTHING, SAMPLE)])
 
 
-def _answers(
-    session: boto3.session.Session, source: str, statement: Statement, resource: str
-) -> Mapping[str, Decision]:
+def _answers(aws: Region, source: str, statement: Statement, resource: str) -> Mapping[str, Decision]:
     """Action -> what IAM would decide of it on this resource."""
     context: Any = [
         {"ContextKeyName": key, "ContextKeyValues": [value], "ContextKeyType": "string"}
         for key, value in statement.context.items()
     ]
-    simulator = session.client("iam").get_paginator("simulate_principal_policy")
-    pages = simulator.paginate(
+    results = aws.items(
+        "iam",
+        "simulate_principal_policy",
+        "EvaluationResults",
         PolicySourceArn=source,
         ActionNames=list(statement.actions),
         ResourceArns=[resource],
         ContextEntries=context,
     )
-    return {each["EvalActionName"]: _decision(each) for page in pages for each in page["EvaluationResults"]}
+    return {each["EvalActionName"]: _decision(each) for each in results}
 
 
 def _decision(result: Any) -> Decision:
@@ -150,4 +144,4 @@ def _some(actions: Sequence[str]) -> str:
     return first if len(actions) <= NAMED else f"{first} and {len(actions) - NAMED} more"
 
 
-LOOKS = (LookAtAws(PERMISSIONS, look_at_permissions),)
+LOOKS = {"permissions": look_at_permissions}

@@ -1,23 +1,27 @@
-"""What is going to be stood up and who asks for it, as the looks are told. Reads the stack's file; asks neither Pulumi nor AWS."""
+"""A stack before it is up, as its file describes it, and what a look at it answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-import boto3
+from typing import NamedTuple
 
 from provisioning.testbeds.aws.shape import Shape, load_shape, read_stack_config, stack_file, stack_name
-from provisioning.testbeds.finding import Finding
+
+
+class Answer(NamedTuple):
+    """Whether a need is met (None: not known), what was found, and what to do if it isn't met."""
+
+    met: bool | None
+    found: str
+    next_step: str = ""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A stack before it is up: its file, its hosts, their zone and image, its campaign's name, the account that it is for and
-    the subnet that is given (or "").
+    """A stack before it is up: its file, hosts, zone, image and campaign, and the account and subnet that it names (or "").
 
-    `needs_s`: how long its campaign is reckoned to take, from the first launch to the last host's end; None where none was named.
+    `needs_s`: the estimate for its campaign, from the first launch to the last host's end; None where no campaign was named.
     """
 
     directory: Path
@@ -26,9 +30,9 @@ class Planned:
     zone: str
     ami: str
     campaign: str
+    account: str
+    subnet: str
     needs_s: float | None = None
-    account: str = ""
-    subnet: str = ""
 
     @property
     def host_types(self) -> tuple[str, ...]:
@@ -49,31 +53,6 @@ def planned(directory: Path, stack: str, *, needs_s: float | None = None) -> Pla
     """From the stack's own file, or from the preset of its name. Raises InvalidInput."""
     file = stack_file(directory, stack)
     config = read_stack_config(file)
-    texts = {key: str(config.get(key, "")) for key in ("availabilityZone", "ami", "campaign", "awsAccount", "subnetId")}
-    return Planned(
-        directory,
-        file,
-        load_shape(file),
-        texts["availabilityZone"],
-        texts["ami"],
-        texts["campaign"],
-        needs_s,
-        texts["awsAccount"],
-        texts["subnetId"],
-    )
-
-
-@dataclass(frozen=True)
-class LookHere:
-    """A look that asks nobody but this machine."""
-
-    need: str
-    look: Callable[[Planned], Finding]
-
-
-@dataclass(frozen=True)
-class LookAtAws:
-    """A look that asks AWS. `look` may raise botocore's errors: its line then says that the answer isn't known."""
-
-    need: str
-    look: Callable[[Planned, boto3.session.Session], Finding]
+    keys = ("availabilityZone", "ami", "campaign", "awsAccount", "subnetId")
+    zone, ami, campaign, account, subnet = (str(config.get(key, "")) for key in keys)
+    return Planned(directory, file, load_shape(file), zone, ami, campaign, account, subnet, needs_s)
