@@ -1,7 +1,7 @@
 """The end of a testbed, seen to from outside: one schedule per host that terminates it when the testbed expires.
 
 The hosts also end themselves (infra/user_data.py); this holds when a host hangs, or was never reached. It ends nothing but hosts of
-this campaign, and clusters of its report, whose schedules are made with them (provisioning/testbeds/aws/cluster_timer.py).
+this campaign, and clusters of its report, whose schedules are made with them (provisioning/testbeds/aws/emr.py).
 One schedule per host, because a call that names several instances ends none of them if one has gone already.
 """
 

@@ -13,7 +13,6 @@ from bench.results.recorded import TRIAL_SCHEMA, SentKeys, documented
 from contract import results_folder as layout
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
 from provisioning.testbeds.aws.bucket_layout import results_folder
-from provisioning.testbeds.aws.transfer import MEGABYTE, so_far
 
 if TYPE_CHECKING:
     from provisioning.testbeds.aws.emr import Progress
@@ -59,6 +58,9 @@ def bring_here(results: Results, bucket: Bucket, progress: Progress) -> None:
 
     Raises SameboxError where the bucket lacks records of a completed trial, MissingRequirement where the disk is too small.
     """
+    # boto3 takes a third of a second to import, which no other command should wait for
+    from provisioning.testbeds.aws.storage import MEGABYTE, so_far
+
     folder, sent = results_folder(results.name_in_bucket()), sent_records(results)
     there = bucket.sizes(f"{folder}/")
     wanted = _missing(results, {**sent.completed, **sent.ended_early})

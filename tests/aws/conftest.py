@@ -10,8 +10,7 @@ import boto3
 import pytest
 
 from bench.results.folder import Results
-from provisioning.testbeds.aws.cluster_timer import ClusterTimer
-from provisioning.testbeds.aws.emr_target import RELEASE, EmrTarget
+from provisioning.testbeds.aws.emr_target import RELEASE, ClusterTimer, EmrTarget
 from provisioning.testbeds.aws.rehearsal.cloud.cluster_machine import s3_libraries
 from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
 from tests.analysis.synthetic_results import Plan, Shape, write_results

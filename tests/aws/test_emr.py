@@ -24,7 +24,7 @@ from bench.report.here import analysis_files, analysis_requirements, make_report
 from bench.report.on_emr import report_job
 from bench.results.folder import Results
 from provisioning.errors import InvalidInput, SameboxError
-from provisioning.testbeds.aws.emr import Emr, Ended, Running, cluster_request
+from provisioning.testbeds.aws.emr import Emr, Ended, Running
 from provisioning.testbeds.aws.emr_logs import last_words
 from provisioning.testbeds.aws.emr_sizes import sizes_on
 from provisioning.testbeds.aws.emr_target import RELEASE, EmrTarget, emr_target
@@ -32,7 +32,7 @@ from provisioning.testbeds.aws.libraries import CLUSTER_PYTHON, libraries
 from provisioning.testbeds.aws.rehearsal.cloud.yarn import require_room
 from provisioning.testbeds.aws.rehearsal.cloud.yarn_submit import Refused, parse
 from provisioning.testbeds.aws.report_job import ReportJob, report_on_emr
-from provisioning.testbeds.aws.spark_step import SparkStep
+from provisioning.testbeds.aws.spark_step import SparkStep, cluster_request
 from provisioning.testbeds.aws.storage import Bucket, Location, location
 from tests.analysis.synthetic_results import Plan, Shape, write_results
 from tests.aws.heard import Heard
@@ -156,7 +156,7 @@ def test_step_names_s3_only_and_the_program_after_every_option() -> None:
 def test_the_steps_containers_have_room_on_its_cluster(instances: int) -> None:
     """As YARN counts, on the nodes that the request asks for, with the memory that it tells them to give."""
     where = replace(target(), instances=instances)
-    step = replace(STEP, sizes=where.sizes)
+    step = replace(STEP, sizes=where.sizes())
     request = cluster_request(where, step, "s3://b/logs/emr/")
     command = step.command
     submission = parse(command[command.index("spark-submit") + 1 :])

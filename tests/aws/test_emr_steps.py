@@ -321,7 +321,7 @@ def test_executors_without_room_beside_the_driver_fail_the_step(
     target: EmrTarget, results: Results, reworded: Reworded
 ) -> None:
     """On AWS nothing would happen until the step's time is up; the double says at once what Spark would say again and again."""
-    size = f"spark.executor.memory={target.sizes.executor.heap_mib}m"
+    size = f"spark.executor.memory={target.sizes().executor.heap_mib}m"
     reworded(lambda words: [word.replace(size, "spark.executor.memory=8g") for word in words])
     with pytest.raises(SameboxError, match="Initial job has not accepted any resources"):
         make(results, target)

@@ -12,7 +12,8 @@ from typing import Any
 import boto3
 import pytest
 
-from provisioning.testbeds.aws.cluster_timer import ClusterTimer, arm
+from provisioning.testbeds.aws.emr import arm
+from provisioning.testbeds.aws.emr_target import ClusterTimer
 from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.testbeds.aws.rehearsal.cloud.things import client, instances
 from provisioning.testbeds.aws.time_to_live import utc_text

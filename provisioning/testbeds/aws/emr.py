@@ -1,4 +1,4 @@
-"""One Spark step on an EMR cluster: start it once, find it again, follow it to its end. It knows nothing of what the step does.
+"""One Spark step on an EMR cluster: start it once, find it again, follow it to its end.
 
 EMR gives no token that would make a submission idempotent. Here the name does: it tells the content (a digest), clusters and
 steps are listed first, and one of this name that is on its way is followed instead of starting another.
@@ -6,6 +6,7 @@ steps are listed first, and one of this name that is on its way is followed inst
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,15 +18,16 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from provisioning.errors import InvalidInput, SameboxError
-from provisioning.testbeds.aws.cluster_timer import ClusterTimer, arm
-from provisioning.testbeds.aws.emr_sizes import SparkSizes, load_nodes, sizes_on
-from provisioning.testbeds.aws.emr_target import RELEASE, EmrTarget
+from provisioning.testbeds.aws.emr_sizes import SparkSizes, sizes_on
+from provisioning.testbeds.aws.emr_target import RELEASE, ClusterTimer, EmrTarget
 from provisioning.testbeds.aws.session import refused
-from provisioning.testbeds.aws.spark_step import SparkStep
+from provisioning.testbeds.aws.spark_step import SparkStep, cluster_request
 
 if TYPE_CHECKING:
     from mypy_boto3_emr import EMRClient
+    from mypy_boto3_scheduler import EventBridgeSchedulerClient
 
+TERMINATE = "arn:aws:scheduler:::aws-sdk:emr:terminateJobFlows"
 POLL_EVERY_S = 10.0
 _LISTED_AFTER_TRIES = 6
 _ALIVE: list[Any] = ["STARTING", "BOOTSTRAPPING", "RUNNING", "WAITING"]
@@ -186,41 +188,22 @@ class Emr:
             time.sleep(self._poll_every_s)
 
 
-def cluster_request(target: EmrTarget, step: SparkStep, log_uri: str) -> dict[str, Any]:
-    """RunJobFlow's arguments for a cluster that lives as long as its one step."""
-    groups = [{"InstanceRole": "MASTER", "InstanceType": target.instance_type, "InstanceCount": 1}]
-    if target.instances > 1:
-        groups.append(
-            {"InstanceRole": "CORE", "InstanceType": target.instance_type, "InstanceCount": target.instances - 1}
-        )
-    return {
-        "Name": step.name,
-        "ReleaseLabel": target.release,
-        "LogUri": log_uri,
-        "ServiceRole": target.service_role,
-        "JobFlowRole": target.instance_profile,
-        "Applications": [{"Name": "Spark"}],
-        "Configurations": [_yarn_memory(target.instance_type)],
-        "Instances": {
-            "InstanceGroups": groups,
-            "Ec2SubnetId": target.subnet,
-            "EmrManagedMasterSecurityGroup": target.master_security_group,
-            "EmrManagedSlaveSecurityGroup": target.slave_security_group,
-            "ServiceAccessSecurityGroup": target.service_access_security_group,
-            "KeepJobFlowAliveWhenNoSteps": False,
-            "TerminationProtected": False,
-        },
-        "VisibleToAllUsers": True,
-        "Tags": [{"Key": key, "Value": value} for key, value in sorted(target.tags.items())],
-        "Steps": [step.request(on_failure="TERMINATE_CLUSTER")],
-    }
+def arm(opened: boto3.session.Session, timer: ClusterTimer, cluster: str) -> None:
+    """Schedules the cluster's end, in the stack's own group, which is destroyed with the stack. Raises what AWS answers.
 
-
-def _yarn_memory(instance_type: str) -> dict[str, Any]:
-    """What driver and executors are sized by, told to the cluster, so that it holds whatever the release's own default is."""
-    memory_mib = str(load_nodes()[instance_type].yarn_memory_mib)
-    keys = ("yarn.nodemanager.resource.memory-mb", "yarn.scheduler.maximum-allocation-mb")
-    return {"Classification": "yarn-site", "Properties": dict.fromkeys(keys, memory_mib)}
+    The stack has a schedule for each of its hosts (infra/timer.py); a cluster is started later, so its schedule is made with it.
+    """
+    scheduler: EventBridgeSchedulerClient = opened.client("scheduler")
+    scheduler.create_schedule(
+        Name=f"end-{cluster}",
+        GroupName=timer.group,
+        Description=f"samebox: ends {cluster}",
+        ScheduleExpression=f"at({timer.expires.removesuffix('Z')})",
+        ScheduleExpressionTimezone="UTC",
+        FlexibleTimeWindow={"Mode": "OFF"},
+        ActionAfterCompletion="DELETE",
+        Target={"Arn": TERMINATE, "RoleArn": timer.role, "Input": json.dumps({"JobFlowIds": [cluster]})},
+    )
 
 
 def _has_ended(step: str, cluster: str, running: Running) -> bool:

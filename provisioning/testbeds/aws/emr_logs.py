@@ -1,4 +1,4 @@
-"""What a failed step printed, found in the logs that EMR ships to S3. It reads logs and decides nothing.
+"""What a failed step printed, found in the logs that EMR ships to S3.
 
 The step's own log is that of spark-submit on the primary node. The driver ran in a container of YARN, whose log lies under the
 application's id; there stdout holds all that Python printed, errors too. EMR ships logs every five minutes and when a cluster ends.
@@ -30,7 +30,6 @@ def last_words(
     log_uri: str,
     running: Running,
     progress: Progress,
-    *,
     timeout_s: float = SHIPPED_WITHIN_S,
     poll_every_s: float = POLL_EVERY_S,
 ) -> str:

@@ -1,4 +1,4 @@
-"""The report on EMR: results and job up, one step, report down. It never reads a result and never writes into one.
+"""The report on EMR: results and job up, one step, report down.
 
 1. a report of this very content is in the bucket already: fetch it
 2. a step of this content is on its way: follow it
@@ -23,15 +23,14 @@ from provisioning.cache import locked
 from provisioning.errors import SameboxError
 from provisioning.software.delivery import digest_of
 from provisioning.testbeds.aws.bucket_layout import LOGS, code_folder, report_folder, results_folder
-from provisioning.testbeds.aws.emr import Emr, Ended, Progress, Running
+from provisioning.testbeds.aws.emr import Emr, Progress, Running
 from provisioning.testbeds.aws.emr_logs import SHIPPED_WITHIN_S, last_words, log_folder
 from provisioning.testbeds.aws.emr_sizes import SparkSizes
 from provisioning.testbeds.aws.emr_target import EmrTarget
 from provisioning.testbeds.aws.libraries import Libraries, library_archive
 from provisioning.testbeds.aws.session import session
 from provisioning.testbeds.aws.spark_step import SparkStep
-from provisioning.testbeds.aws.storage import Bucket
-from provisioning.testbeds.aws.transfer import MEGABYTE, so_far
+from provisioning.testbeds.aws.storage import MEGABYTE, Bucket, Location, so_far
 
 SUCCESS = "_SUCCESS"
 RECORDS_SUFFIX = ".parquet"
@@ -46,8 +45,8 @@ class ReportJob:
     `documents` are always sent; `records` (write-once) where they are missing. Both map a name inside the results folder to the
     file; `code` names the package's files the same way.
 
-    Records that the client hosts have sent themselves: `uploaded` (name -> bytes) must be there, `perhaps_uploaded` may be. Other
-    records in their folders are what an attempt at a trial left that was cut off; they are removed.
+    Records that the client hosts have sent themselves: `uploaded` (name -> bytes) have to be in the bucket, `perhaps_uploaded` may
+    be. Other records in their folders are left of an attempt at a trial that was cut off; they are deleted.
     """
 
     results_name: str
@@ -130,7 +129,7 @@ class _Run:
         else:
             self._see_through(self._started(cluster))
         if not self._bucket.download(f"{self._report}/", into):
-            raise SameboxError(f"{self._bucket.at(self._report)} is empty.", next_step="Type the same command again.")
+            raise SameboxError(f"{self._bucket.at(self._report)} is empty.", next_step="Run the same command again.")
 
     def _is_there(self) -> bool:
         return self._bucket.exists(f"{self._report}/{SUCCESS}")
@@ -144,7 +143,7 @@ class _Run:
                 return running
             if cluster is not None:
                 self._emr.require_usable(cluster)
-            sizes = self._target.sizes if cluster is None else self._emr.sizes_on(cluster)
+            sizes = self._target.sizes() if cluster is None else self._emr.sizes_on(cluster)
             step = self._uploaded(sizes)
             self._progress.notice(f"its sizes: {sizes}")
             if cluster is not None:
@@ -157,13 +156,15 @@ class _Run:
         """Everything into the bucket: the manifest last, so that half an upload is no results folder."""
         job, code = self._job, code_folder(self._digest[:16])
         results = results_folder(job.results_name)
-        there = self._results.sizes(f"{results}/")
-        self._refuse_strangers(results, there)
-        self._require_uploaded(results, there)
-        self._remove_what_was_cut_off(results, there)
-        records = {f"{results}/{name}": file for name, file in job.records.items()}
-        missing = {key: file for key, file in records.items() if there.get(key) != file.stat().st_size}
-        self._send(self._results, missing, "records")
+        there = {key.removeprefix(f"{results}/"): size for key, size in self._results.sizes(f"{results}/").items()}
+        self._require_same(self._results.at(results), there)
+        if job.uploaded or job.perhaps_uploaded:
+            # what hosts sent for an attempt at a trial that was cut off: with it messages would count twice
+            known = {*job.uploaded, *job.perhaps_uploaded, *job.records}
+            cut_off = [name for name in there if name.endswith(RECORDS_SUFFIX) and name not in known]
+            self._results.delete([f"{results}/{name}" for name in cut_off])
+        missing = {name: file for name, file in job.records.items() if there.get(name) != file.stat().st_size}
+        self._send(self._results, {f"{results}/{name}": file for name, file in missing.items()}, "records")
         archive_key = f"code/{job.libraries.archive_name}"
         if not self._bucket.exists(archive_key):
             archive = library_archive(job.libraries, self._cache_dir, self._progress.notice)
@@ -184,31 +185,23 @@ class _Run:
             sizes=sizes,
         )
 
-    def _refuse_strangers(self, results: str, there: Mapping[str, int]) -> None:
-        """The job would read trials that this folder doesn't have, and the report would be another one than asked for."""
-        trials = {key.removeprefix(f"{results}/") for key in there if key.endswith(f"/{layout.TRIAL}")}
-        strangers = sorted(trials - self._job.documents.keys())
+    def _require_same(self, results: Location, there: Mapping[str, int]) -> None:
+        """Raises SameboxError unless the bucket (name -> bytes) has what the hosts sent, and no trial that this folder doesn't.
+
+        The job would read such a trial too, and the report would be another one than asked for.
+        """
+        strangers = sorted({name for name in there if name.endswith(f"/{layout.TRIAL}")} - self._job.documents.keys())
         if strangers:
             raise SameboxError(
-                f"{self._results.at(results)} has trials that this results folder doesn't: {', '.join(strangers[:3])}.",
+                f"{results} has trials that this results folder doesn't: {', '.join(strangers[:3])}.",
                 next_step="Make the report from the complete folder.",
             )
-
-    def _require_uploaded(self, results: str, there: Mapping[str, int]) -> None:
-        uploaded = self._job.uploaded
-        missing = sorted(name for name, size in uploaded.items() if there.get(f"{results}/{name}") != size)
+        missing = sorted(name for name, size in self._job.uploaded.items() if there.get(name) != size)
         if missing:
             raise SameboxError(
-                f"{self._results.at(results)} lacks {len(missing)} record files that the client hosts sent: {missing[0]} ...",
-                next_step="They have been deleted since, or lie in another account: `aws sts get-caller-identity` says whose yours is.",
+                f"{results} lacks {len(missing)} record files that the client hosts sent: {missing[0]} ...",
+                next_step="They have been deleted since, or are in another account: `aws sts get-caller-identity` shows yours.",
             )
-
-    def _remove_what_was_cut_off(self, results: str, there: Mapping[str, int]) -> None:
-        """Records that hosts sent for an attempt at a trial which never became one; with them messages would count twice."""
-        job = self._job
-        if job.uploaded or job.perhaps_uploaded:
-            known = {f"{results}/{name}" for name in (*job.uploaded, *job.perhaps_uploaded, *job.records)}
-            self._results.delete([key for key in there if key.endswith(RECORDS_SUFFIX) and key not in known])
 
     def _send(self, bucket: Bucket, files: Mapping[str, Path], what: str) -> None:
         if not files:
@@ -223,32 +216,23 @@ class _Run:
             ended = self._emr.follow(running, self._progress)
         except KeyboardInterrupt:
             raise LeftRunning(self._parting_words(running)) from None
-        if ended.completed and self._is_there():
-            if running.transient:
-                self._emr.await_end(running.cluster, self._timing.cluster_ends_within_s, self._progress)
-            return
-        words = self._last_words(ended, running)
+        made, words = ended.completed and self._is_there(), ""
+        if ended.ran and not made:  # a cluster that didn't start has no log of the step
+            timing = self._timing
+            words = last_words(
+                self._opened, ended.log_uri, running, self._progress, timing.logs_within_s, timing.poll_every_s
+            )
         if running.transient:
             self._emr.await_end(running.cluster, self._timing.cluster_ends_within_s, self._progress)
+        if made:
+            return
         reason = ended.reason or ("it left no report" if ended.completed else "EMR doesn't say why")
         folder = log_folder(ended.log_uri, running) if ended.ran else ""
         raise SameboxError(
             f"the report job failed on {running.cluster}: {reason}" + (f"\n{words}" if words else ""),
             next_step=f"Everything it printed: aws s3 ls --recursive {folder}"
             if folder
-            else "Mend what it says, then type the same command again.",
-        )
-
-    def _last_words(self, ended: Ended, running: Running) -> str:
-        if not ended.ran:
-            return ""  # a cluster that didn't start has no log of the step
-        return last_words(
-            self._opened,
-            ended.log_uri,
-            running,
-            self._progress,
-            timeout_s=self._timing.logs_within_s,
-            poll_every_s=self._timing.poll_every_s,
+            else "Fix what it says, then run the same command again.",
         )
 
     def _parting_words(self, running: Running) -> str:

@@ -1,11 +1,12 @@
-"""The one Spark step of a report as EMR takes it. Data only: it starts nothing and knows nothing of what the program does."""
+"""The one Spark step of a report, and the cluster that lives as long as it, as EMR's API takes them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from provisioning.testbeds.aws.emr_sizes import SparkSizes
+from provisioning.testbeds.aws.emr_sizes import SparkSizes, load_nodes
+from provisioning.testbeds.aws.emr_target import EmrTarget
 
 if TYPE_CHECKING:
     from mypy_boto3_emr.type_defs import StepConfigTypeDef
@@ -48,3 +49,40 @@ class SparkStep:
         jar: Any = {"Jar": "command-runner.jar", "Args": self.command}
         action: Any = on_failure
         return {"Name": self.name, "ActionOnFailure": action, "HadoopJarStep": jar}
+
+
+def cluster_request(target: EmrTarget, step: SparkStep, log_uri: str) -> dict[str, Any]:
+    """RunJobFlow's arguments for a cluster that lives as long as its one step."""
+    groups = [{"InstanceRole": "MASTER", "InstanceType": target.instance_type, "InstanceCount": 1}]
+    if target.instances > 1:
+        groups.append(
+            {"InstanceRole": "CORE", "InstanceType": target.instance_type, "InstanceCount": target.instances - 1}
+        )
+    return {
+        "Name": step.name,
+        "ReleaseLabel": target.release,
+        "LogUri": log_uri,
+        "ServiceRole": target.service_role,
+        "JobFlowRole": target.instance_profile,
+        "Applications": [{"Name": "Spark"}],
+        "Configurations": [_yarn_memory(target.instance_type)],
+        "Instances": {
+            "InstanceGroups": groups,
+            "Ec2SubnetId": target.subnet,
+            "EmrManagedMasterSecurityGroup": target.master_security_group,
+            "EmrManagedSlaveSecurityGroup": target.slave_security_group,
+            "ServiceAccessSecurityGroup": target.service_access_security_group,
+            "KeepJobFlowAliveWhenNoSteps": False,
+            "TerminationProtected": False,
+        },
+        "VisibleToAllUsers": True,
+        "Tags": [{"Key": key, "Value": value} for key, value in sorted(target.tags.items())],
+        "Steps": [step.request(on_failure="TERMINATE_CLUSTER")],
+    }
+
+
+def _yarn_memory(instance_type: str) -> dict[str, Any]:
+    """What driver and executors are sized by, told to the cluster, so that it holds whatever the release's own default is."""
+    memory_mib = str(load_nodes()[instance_type].yarn_memory_mib)
+    keys = ("yarn.nodemanager.resource.memory-mb", "yarn.scheduler.maximum-allocation-mb")
+    return {"Classification": "yarn-site", "Properties": dict.fromkeys(keys, memory_mib)}

@@ -1,4 +1,4 @@
-"""Files in S3: what is there, up, down. It knows nothing of what is in them."""
+"""Files in S3: what is there, up, down."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 REGIONAL = Config(signature_version="s3v4", s3={"addressing_style": "virtual"})
 PARALLEL_TRANSFERS = 4  # each large file is itself sent in parallel parts
-_NOT_FOUND = {"404", "NoSuchKey", "NotFound"}
+MEGABYTE = 10**6
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def location(uri: str) -> Location:
     scheme, separator, rest = uri.partition("://")
     bucket, _, key = rest.partition("/")
     if not separator or scheme not in ("s3", "s3n", "s3a") or not bucket:
-        raise InvalidInput(f"{uri!r} is no place in S3: expected s3://BUCKET/KEY.")
+        raise InvalidInput(f"{uri!r} isn't a place in S3: expected s3://BUCKET/KEY.")
     return Location(bucket, key)
 
 
@@ -59,14 +59,7 @@ class Bucket:
 
     def exists(self, key: str) -> bool:
         """Whether there is an object of exactly this key."""
-        with self._explained(f"look for {self.at(key)}"):
-            try:
-                self._s3.head_object(Bucket=self.name, Key=key)
-            except ClientError as error:
-                if _code(error) in _NOT_FOUND:
-                    return False
-                raise
-        return True
+        return key in self.sizes(key)
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Key -> bytes of every object below a prefix."""
@@ -116,14 +109,12 @@ class Bucket:
     def download(self, prefix: str, folder: Path) -> int:
         """Every object below `prefix` into `folder`, under the rest of its key; returns how many."""
         keys = [key for key in self.sizes(prefix) if not key.endswith("/")]
-        for key in keys:
-            target = (folder / key.removeprefix(prefix).lstrip("/")).resolve()
-            if not target.is_relative_to(folder.resolve()):
+        files = {key: folder / key.removeprefix(prefix).lstrip("/") for key in keys}
+        for key, file in files.items():
+            if not file.resolve().is_relative_to(folder.resolve()):
                 raise SameboxError(f"{self.at(key)} would be written outside of {folder}.")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with self._explained(f"read {self.at(key)}"):
-                self._s3.download_file(self.name, key, str(target))
-        return len(keys)
+        self.fetch(files, lambda _: None)
+        return len(files)
 
     @contextmanager
     def _explained(self, action: str) -> Iterator[None]:
@@ -131,11 +122,11 @@ class Bucket:
             yield
         except ClientError as error:
             next_step = "Is this the bucket of the stack that is selected, and has its results bucket been kept?"
-            if _code(error) in ("AccessDenied", "403"):
+            if error.response.get("Error", {}).get("Code") in ("AccessDenied", "403"):
                 next_step = f"Your credentials need s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject on {self.name}."
             raise refused(action, error, next_step=next_step) from None
         except (BotoCoreError, Boto3Error) as error:
-            raise refused(action, error, next_step="Type the same command again: what has arrived is kept.") from None
+            raise refused(action, error, next_step="Run the same command again: what has arrived is kept.") from None
 
 
 def _in_parallel(transfer: Callable[[str], None], keys: Sequence[str], done: Callable[[str], None]) -> None:
@@ -151,5 +142,13 @@ def _in_parallel(transfer: Callable[[str], None], keys: Sequence[str], done: Cal
             raise
 
 
-def _code(error: ClientError) -> str:
-    return str(error.response.get("Error", {}).get("Code", ""))
+def so_far(sizes: Mapping[str, int], done: str, on_detail: Callable[[str], None]) -> Callable[[str], None]:
+    """To be told each key of `sizes` (key -> bytes) once it has arrived; tells how much of all is `done` ("sent")."""
+    total, arrived = sum(sizes.values()), 0
+
+    def tell(key: str) -> None:
+        nonlocal arrived
+        arrived += sizes[key]
+        on_detail(f"{arrived / MEGABYTE:.1f} of {total / MEGABYTE:.1f} MB {done}")
+
+    return tell

@@ -113,7 +113,6 @@ CALLS: Mapping[str, Asks] = {
         _pass("samebox-end-1234567", "scheduler"),
     ),
     # results in the bucket; large ones in parts, which are taken back when the sending fails
-    "s3.head_object": _plain("s3:GetObject", on=OBJECT),
     "s3.get_object": _plain("s3:GetObject", on=OBJECT),
     "s3.download_file": _plain("s3:GetObject", on=OBJECT),
     "s3.upload_file": _plain("s3:PutObject", "s3:AbortMultipartUpload", on=OBJECT),
