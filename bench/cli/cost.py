@@ -32,9 +32,8 @@ from bench.run.spent import run_of
 from provisioning.errors import InvalidInput
 from provisioning.hosts.inventory import Role
 from provisioning.testbeds.aws import cost as costs
-from provisioning.testbeds.aws.presets import differences
 from provisioning.testbeds.aws.prices import PRICES_FILE, PriceTable, load_prices
-from provisioning.testbeds.aws.shape import Shape, load_shape, stack_file, stack_name, stacks
+from provisioning.testbeds.aws.shape import Shape, differences, load_shape, stack_file, stack_name, stacks
 from provisioning.testbeds.aws.vetting_time import vetting_s
 from provisioning.vetting import Thresholds
 

@@ -12,8 +12,15 @@ from click.testing import CliRunner
 from bench.checkout import CHECKOUT
 from bench.cli import cost as command
 from provisioning.errors import InvalidInput
-from provisioning.testbeds.aws.presets import differences
-from provisioning.testbeds.aws.shape import load_shape, own_file, preset_files, read_stack_config, stack_file, stacks
+from provisioning.testbeds.aws.shape import (
+    differences,
+    load_shape,
+    own_file,
+    preset_files,
+    read_stack_config,
+    stack_file,
+    stacks,
+)
 
 PRESETS = ("smoke", "sn2020", "sn2022", "tiny")
 

@@ -39,7 +39,7 @@ class Caller:
         """As STS says it."""
         return {"Account": ACCOUNT, "Arn": self.arn}
 
-    def can_paginate(self, operation: str) -> bool:
+    def can_paginate(self, _: str) -> bool:
         """Both can be."""
         return True
 

@@ -1,4 +1,4 @@
-"""The pinned price table (prices.toml) and how a price is looked up in it. It never asks AWS.
+"""The pinned price table (prices.toml) and how a price is looked up in it.
 
 A price that isn't in the table is an InvalidInput that says what to add where: a guess would be believed.
 """
@@ -98,13 +98,5 @@ class _PriceFile:
 
 def load_prices(path: Path = PRICES_FILE) -> PriceTable:
     """Reads a price table. Raises InvalidInput naming file and key."""
-    document = parse_document(_PriceFile, path, schema=PRICES_SCHEMA)
-    return PriceTable(
-        path,
-        {
-            "instance_hour": document.instance_hour,
-            "surplus_hour": document.surplus_hour,
-            "emr_hour": document.emr_hour,
-            "service": document.service,
-        },
-    )
+    groups = vars(parse_document(_PriceFile, path, schema=PRICES_SCHEMA))
+    return PriceTable(path, {kind: groups[kind] for kind in WHAT})

@@ -1,4 +1,4 @@
-"""What a stack's config says it will stand up, as far as it costs money. Reads Pulumi.<stack>.yaml; asks neither Pulumi nor AWS.
+"""What the config file of a stack, or the preset it was made from, says it will bring up, as far as it costs money.
 
 Whether the config is sound is judged by the Pulumi program's own reader in infra/; here only what has a price is looked at.
 """
@@ -22,7 +22,6 @@ PRESETS = Path("infra/presets")
 ANY_ZONE = "any"  # what samebox:availabilityZone says where each zone will do
 EMPTY: tuple[object, ...] = ("", {})  # the default of a key that a stack has to set
 ROLE_KEYS: dict[str, Role] = {"brokers": "broker", "clients": "client", "metadata": "metadata"}
-HOSTS_KEYS = ("count", "instanceType", "rootVolumeGib", "rootThroughputMibPerS")
 
 
 def _a_number(value: object) -> object:
@@ -164,16 +163,12 @@ def _project_defaults(path: Path) -> dict[str, Any]:
 def load_shape(path: Path) -> Shape:
     """Reads a stack's shape. Raises InvalidInput naming file and key."""
     config = read_stack_config(path)
-    picked: dict[str, Any] = {
-        key: config[key]
-        for key in ("region", "reportInstanceType", "reportInstances", "reserveCapacity", "probes")
-        if key in config
-    }
     for key in ROLE_KEYS:
-        if key in config:
-            picked[key] = _hosts(config[key])
+        hosts = config.get(key)
+        if isinstance(hosts, dict) and hosts.get("count") in (0, "0"):
+            config[key] = NO_HOSTS | hosts
     try:
-        return build(Shape, picked, where=str(path))
+        return build(Shape, config, where=str(path), more_keys=True)
     except InvalidInput as error:
         name = stack_name(path)
         raise InvalidInput(
@@ -182,9 +177,27 @@ def load_shape(path: Path) -> Shape:
         ) from None
 
 
-def _hosts(value: Any) -> Any:
-    """One role's table with the keys that cost money; what isn't a table is left for `build` to refuse."""
-    if not isinstance(value, dict):
-        return value
-    picked = {key: value[key] for key in HOSTS_KEYS if key in value}
-    return {**NO_HOSTS, **picked} if picked.get("count") in (0, "0") else picked
+# what a copy has of its own by its nature
+OWN = ("campaign",)
+
+
+def differences(directory: Path, file: Path) -> tuple[str, ...]:
+    """A phrase for every key that `file` sets otherwise than its preset; none where it names no preset, or is one.
+
+    Shows what the operator has changed, and pins of the preset that were renewed after the copy. Raises InvalidInput.
+    """
+    own = read_stack_config(file)
+    preset = next((path for path in preset_files(directory) if path.stem == own.get("preset")), None)
+    if preset is None or preset.samefile(file):
+        return ()
+    return tuple(
+        f"{key} {_shown(own.get(key))} ({PRESETS / preset.name}: {_shown(value)})"
+        for key, value in read_stack_config(preset).items()
+        if key not in OWN and _shown(own.get(key)) != _shown(value)
+    )
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key}={each}" for key, each in sorted(value.items()))
+    return "isn't set" if value is None else str(value)
