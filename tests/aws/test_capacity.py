@@ -129,7 +129,7 @@ def test_after_the_bound_comes_the_next_zone() -> None:
     lab.pulumi.require_done()
     assert lab.now_s == 2 * PAUSE_S
     assert [line for line in lab.said if "next zone" in line] == [
-        f"us-west-2{each} has no room: taking away what was made there, then the next zone" for each in "ab"
+        f"us-west-2{each} has no room: deleting what was created there, then trying the next zone" for each in "ab"
     ]
     assert [line.rpartition("; ")[2] for line in lab.waited] == ["paid already: broker-1", "nothing is paid yet"]
 

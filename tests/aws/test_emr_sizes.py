@@ -128,7 +128,8 @@ def test_a_node_without_room_gives_no_sizes() -> None:
 def test_a_type_without_room_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that nobody has noted, and one that is too small, with those that would do."""
     with pytest.raises(
-        InvalidInput, match=r"here r5\.large: .*nobody has noted.* Valid ones: c5n\.xlarge, .*m5\.xlarge"
+        InvalidInput,
+        match=r"here r5\.large: .*how much there is isn.t known here.* Valid ones: c5n\.xlarge, .*m5\.xlarge",
     ) as refused:
         sizes_on("r5.large", 3, where="here", next_step="do this")
     assert refused.value.next_step == "do this"

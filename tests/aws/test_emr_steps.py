@@ -209,7 +209,7 @@ def test_while_it_runs_a_second_command_follows_the_first(
     finally:
         thread.join(PATIENCE_S)
     assert not errors
-    assert "on its way already" in second.text
+    assert "submitted already" in second.text
     assert len(clusters(cloud, results)) == 1
     assert copy.checks_file.read_bytes() == results.checks_file.read_bytes()
 
@@ -395,7 +395,7 @@ def test_interrupted_the_step_goes_on_and_the_same_command_comes_back(
         _, rest = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, "".join(heard) + rest
     [cluster] = clusters(cloud, results)
-    assert f"{cluster['Id']} goes on and ends by itself" in rest
+    assert f"{cluster['Id']} keeps running and ends by itself" in rest
     assert f"terminate-clusters --region {cloud.region} --cluster-ids {cluster['Id']}" in rest
     assert "Traceback" not in rest
 

@@ -147,7 +147,7 @@ def test_pulumi_goes_on_to_its_end_and_nothing_is_lost(lab: Lab, steps: int, mom
     notices: list[str] = []
     changes = lab.stack(notices).up(lambda _: None)
     assert [change.name for change in changes] == NAMES
-    assert "left to itself, has ended: 10 resources done, last: created thing-9" in notices[0]
+    assert "by a command that was killed, has ended: 10 resources done, last: created thing-9" in notices[0]
     assert lab.record.read() is None
 
 

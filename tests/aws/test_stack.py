@@ -96,7 +96,9 @@ def test_a_failed_up_says_why_and_what_was_done() -> None:
         engine.error("broker-2", CAPACITY),
         engine.error("samebox-sn", "update failed"),
     )
-    with pytest.raises(ChangeFailed, match="pulumi up of stack sn failed: AWS has no such machine free") as raised:
+    with pytest.raises(
+        ChangeFailed, match="pulumi up of stack sn failed: AWS has no capacity for this machine"
+    ) as raised:
         stack((UP, Answer(events, exit_status=1))).up(silent)
     assert raised.value.kind == "capacity"
     assert "broker-2: creating EC2 Instance" in str(raised.value)
@@ -255,7 +257,7 @@ def test_resource_count_tells_unknown_from_empty() -> None:
 
 def test_wrong_names_are_refused(tmp_path: Path) -> None:
     """A name that would be an option, and a stack without a config file, which names those that have one."""
-    with pytest.raises(InvalidInput, match="not a stack's name"):
+    with pytest.raises(InvalidInput, match="not a valid stack name"):
         Stack("--yes", tmp_path)
     (tmp_path / "Pulumi.sn2022.yaml").touch()
     with pytest.raises(
@@ -347,7 +349,7 @@ def test_pulumi_must_be_there_and_new_enough(tmp_path: Path, monkeypatch: pytest
         InstalledPulumi(tmp_path, silent).run(["up"], silent)
     assert "pulumi.com/docs/install" in raised.value.next_step
     file = tmp_path / "pulumi"
-    for answer, words in (("v3.225.9", "3.226.0 or newer"), ("hello", "doesn't say its version")):
+    for answer, words in (("v3.225.9", "3.226.0 or newer"), ("hello", "prints 'hello' instead of its version")):
         file.write_text(f"#!/bin/sh\necho {answer}\n")
         file.chmod(0o755)
         with pytest.raises(MissingRequirement, match=words):

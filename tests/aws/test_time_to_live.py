@@ -130,7 +130,7 @@ def test_no_host_lives_longer_than_a_week_from_now() -> None:
 
 def test_no_hours_do_not_revive() -> None:
     """0 arms timers anew; for an end that has passed there is none to arm."""
-    with pytest.raises(InvalidInput, match="0 hours more don't change that"):
+    with pytest.raises(InvalidInput, match="adding 0 hours doesn't change that"):
         later(EXPIRES, 0, NOW + timedelta(hours=10))
 
 

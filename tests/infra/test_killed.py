@@ -146,4 +146,4 @@ def test_a_killed_command_leaves_pulumi_to_its_end(new_project: NewProject, monk
     assert orphans(project) == set()
     assert len(instances(project.cloud)) == HOSTS
     assert stack.preview(lambda _: None) == ()
-    assert "left to itself, has ended" in notices[0]
+    assert "by a command that was killed, has ended" in notices[0]

@@ -211,7 +211,7 @@ def test_a_plan_that_would_touch_another_host_is_refused(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("faults", "words"),
     [
-        (Faults(no_capacity=("broker-1",)), "AWS has no such machine free"),
+        (Faults(no_capacity=("broker-1",)), "AWS has no capacity for this machine"),
         (Faults(quota_exceeded=("broker-1",)), "your account's quota is too small"),
     ],
 )

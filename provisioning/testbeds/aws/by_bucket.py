@@ -52,14 +52,14 @@ class ByBucket:
                 bucket.upload({key: archive}, lambda _: None)
             link = bucket.link(key, LINK_S)
         except SameboxError as error:
-            self.notice(f"not by the bucket, but to each host: {error}")
+            self.notice(f"sending directly to each host instead of by the bucket: {error}")
             return direct
 
         def put(host: Host, path: str) -> None:
             try:
                 host.run(fetch_command(path, digest), stdin=f'url = "{link}"\n'.encode(), timeout_s=FETCH_TIMEOUT_S)
             except (CommandFailed, CommandTimedOut) as error:
-                self.notice(f"{host.name} can't fetch from the bucket, so it is sent directly: {error}")
+                self.notice(f"{host.name} can't fetch from the bucket, so the archive is sent directly: {error}")
                 direct(host, path)
 
         return put

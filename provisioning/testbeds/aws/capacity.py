@@ -67,7 +67,7 @@ class Placement:
                 last = zone == self._capacity_wait.zones[-1]
                 if refused.kind not in ELSEWHERE or last:
                     raise self._said_whole(refused) from None
-            self._on_line(f"{zone} has no room: taking away what was made there, then the next zone")
+            self._on_line(f"{zone} has no room: deleting what was created there, then trying the next zone")
             self._stack.destroy(self._on_line)
             self._paid.clear()
 

@@ -98,7 +98,7 @@ class Emr:
                     return Running(cluster, found["Id"], transient=True)
                 time.sleep(self._poll_every_s)
         raise SameboxError(
-            f"{cluster} was started, but lists no step.", next_step="Type the same command again to find it."
+            f"{cluster} was started, but lists no step.", next_step="Run the same command again to find it."
         )
 
     def _arm(self, timer: ClusterTimer, cluster: str) -> None:

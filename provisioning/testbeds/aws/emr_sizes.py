@@ -136,7 +136,7 @@ def sizes_on(instance_type: str, core_instances: int, *, where: str, next_step: 
     sizes = spark_sizes(nodes[instance_type], workers) if known else None
     if sizes is None:
         valid = ", ".join(name for name, node in nodes.items() if spark_sizes(node, workers))
-        why = "there is too little of it" if known else "nobody has noted how much there is"
+        why = "there is too little of it" if known else "how much there is isn't known here"
         raise InvalidInput(
             f"{where} {instance_type}: the report's driver and executors need memory, and {why}. Valid ones: {valid}.",
             next_step=next_step,

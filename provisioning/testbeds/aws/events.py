@@ -1,4 +1,4 @@
-"""The engine's events, one JSON line each, as changes to resources, lines of progress, and errors. It runs nothing.
+"""The engine's events, one JSON line each, as changes to resources, lines of progress, and errors.
 
 `pulumi up --json` and `destroy --json` print them; `preview --json` too where PULUMI_ENABLE_STREAMING_JSON_PREVIEW says so.
 """
@@ -14,28 +14,17 @@ from provisioning.testbeds.aws.failures import without_colour
 
 Operation = Literal["create", "update", "replace", "delete"]
 
-# a replacement is three steps: create-replacement, replace (which only books it), delete-replaced
-PLANNED: Mapping[str, Operation] = {
-    "create": "create",
-    "update": "update",
-    "delete": "delete",
-    "create-replacement": "replace",
-    "replace": "replace",
-    "delete-replaced": "replace",
+# what a step does to its resource, and how it is said while it runs and once it is done
+STEPS: Mapping[str, tuple[Operation, str, str]] = {
+    "create": ("create", "creating", "created"),
+    "update": ("update", "updating", "updated"),
+    "delete": ("delete", "deleting", "deleted"),
+    # a replacement is three steps, of which the second one only books it
+    "create-replacement": ("replace", "creating the successor of", "created the successor of"),
+    "replace": ("replace", "", ""),
+    "delete-replaced": ("replace", "deleting the predecessor of", "deleted the predecessor of"),
 }
-FINISHED: Mapping[str, Operation] = {
-    "create": "create",
-    "update": "update",
-    "delete": "delete",
-    "create-replacement": "replace",
-}
-SAID: Mapping[str, tuple[str, str]] = {
-    "create": ("creating", "created"),
-    "update": ("updating", "updated"),
-    "delete": ("deleting", "deleted"),
-    "create-replacement": ("creating the successor of", "created the successor of"),
-    "delete-replaced": ("deleting the predecessor of", "deleted the predecessor of"),
-}
+AFTER_A_REPLACEMENT = ("replace", "delete-replaced")
 # what the engine says after the errors that matter
 EPILOGUES = ("update failed", "preview failed", "destroy failed", "resource operation failed")
 TAIL_LINES = 40
@@ -52,7 +41,7 @@ class Change:
 
 
 class EventLog:
-    """Takes a command's output line by line. `planned` is what it began, `finished` what is done, `errors` what went wrong."""
+    """Takes a command's output line by line. `ended`: the engine has come to its end, well or not, and has summed up."""
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
         self._on_line = on_line
@@ -60,12 +49,7 @@ class EventLog:
         self._finished: dict[Change, None] = {}
         self._errors: list[str] = []
         self._plain: list[str] = []
-        self._ended = False
-
-    @property
-    def ended(self) -> bool:
-        """Whether the engine has come to its end, well or not: it then sums up."""
-        return self._ended
+        self.ended = False
 
     @property
     def planned(self) -> tuple[Change, ...]:
@@ -79,7 +63,7 @@ class EventLog:
 
     @property
     def evidence(self) -> list[str]:
-        """What went wrong, most telling first: the resources' errors, then what was printed that is no event."""
+        """What went wrong, most telling first: the resources' errors, then the printed lines that aren't events."""
         return [*self._errors, *self._plain]
 
     def take(self, line: str) -> None:
@@ -93,30 +77,26 @@ class EventLog:
                 self._plain = [*self._plain[-TAIL_LINES + 1 :], line]
             return
         if "resourcePreEvent" in event:
-            self._began(event["resourcePreEvent"]["metadata"])
+            self._step(event["resourcePreEvent"]["metadata"], done=False)
         elif "resOutputsEvent" in event:
-            self._done(event["resOutputsEvent"]["metadata"])
+            self._step(event["resOutputsEvent"]["metadata"], done=True)
         elif "diagnosticEvent" in event:
             self._diagnosed(event["diagnosticEvent"])
         elif "summaryEvent" in event:
-            self._ended = True
+            self.ended = True
 
-    def _began(self, step: Mapping[str, Any]) -> None:
-        operation = PLANNED.get(step["op"])
-        if operation is not None and not _is_the_engines(step):
-            self._planned[_change(operation, step)] = None
-            self._say(step, done=False)
-
-    def _done(self, step: Mapping[str, Any]) -> None:
-        operation = FINISHED.get(step["op"])
-        if operation is not None and not _is_the_engines(step):
-            self._finished[_change(operation, step)] = None
-        if not _is_the_engines(step):
-            self._say(step, done=True)
-
-    def _say(self, step: Mapping[str, Any], *, done: bool) -> None:
-        if step["op"] in SAID:
-            self._on_line(f"{SAID[step['op']][done]} {_name(step['urn'])} ({_kind(step['type'])})")
+    def _step(self, step: Mapping[str, Any], *, done: bool) -> None:
+        # the stack itself and its providers are no resources of anyone's cloud
+        if step["op"] not in STEPS or str(step["type"]).startswith("pulumi:"):
+            return
+        operation, doing, did = STEPS[step["op"]]
+        change = Change(operation, str(step["type"]), _name(step["urn"]), _host(step))
+        if not done:
+            self._planned[change] = None
+        elif step["op"] not in AFTER_A_REPLACEMENT:
+            self._finished[change] = None
+        if said := did if done else doing:
+            self._on_line(f"{said} {change.name} ({_kind(change.type)})")
 
     def _diagnosed(self, diagnostic: Mapping[str, Any]) -> None:
         message = without_colour(str(diagnostic.get("message", ""))).strip()
@@ -132,15 +112,6 @@ def _whose(diagnostic: Mapping[str, Any]) -> str:
     """The resource that a message is about; nothing where it is about the whole stack."""
     urn = str(diagnostic.get("urn") or "")
     return f"{_name(urn)}: " if urn and "::pulumi:pulumi:Stack::" not in urn else ""
-
-
-def _is_the_engines(step: Mapping[str, Any]) -> bool:
-    """The stack itself and its providers: they are no resources of anyone's cloud."""
-    return str(step["type"]).startswith("pulumi:")
-
-
-def _change(operation: Operation, step: Mapping[str, Any]) -> Change:
-    return Change(operation, str(step["type"]), _name(step["urn"]), _host(step))
 
 
 def _host(step: Mapping[str, Any]) -> str | None:

@@ -1,7 +1,6 @@
 """Why a stack couldn't be changed: Pulumi's and AWS's messages told apart, in a sentence, with what to do next.
 
 Capacity (AWS has no such machine free just now) and quota (the account may not have so many) look alike and need opposite answers.
-It reads text only: it runs nothing and asks AWS nothing.
 """
 
 from __future__ import annotations
@@ -37,89 +36,85 @@ EVIDENCE_CHARACTERS = 1500
 
 @dataclass(frozen=True)
 class Rule:
-    """One kind of failure: the words it is known by, the sentence for people, what to do. `{stack}` is the stack's name."""
+    """One kind of failure: a regular expression for its message, the sentence for people, what to do. `{stack}`: the stack's name."""
 
     kind: Kind
-    pattern: re.Pattern[str]
+    pattern: str
     sentence: str
     next_step: str
 
 
-def _rule(kind: Kind, words: str, sentence: str, next_step: str) -> Rule:
-    return Rule(kind, re.compile(words), sentence, next_step)
-
-
 # In this order: the first that matches is it. RequestLimitExceeded must not be taken for a quota.
 RULES: tuple[Rule, ...] = (
-    _rule(
+    Rule(
         "lock",
         r"currently locked by \d+ lock|Another update is currently in progress|\[409\] Conflict: .*in progress",
-        "stack {stack} is locked: another pulumi works on it, or one was killed before it could unlock.",
-        "Wait for the other one. If the process named above is gone: `pulumi cancel {stack}`, then "
+        "stack {stack} is locked: another pulumi is working on it, or was killed before it could unlock it.",
+        "Wait until it has ended. If the process named above is gone: `pulumi cancel {stack}`, then "
         "`samebox sweep --stack {stack} --orphans` (a killed pulumi may leave a machine that no stack knows), then the same command "
         "again.",
     ),
-    _rule(
+    Rule(
         "no stack",
         r"no stack named '[^']*' found",
         "there is no stack {stack} in this backend.",
         "`pulumi stack init {stack}` makes it; `pulumi stack ls` and `pulumi whoami -v` show what is there, and where.",
     ),
-    _rule(
+    Rule(
         "state cut off",
         r"(?m)failed to load checkpoint: EOF|^(?:error: )?EOF$",
         "the state of stack {stack} can't be read: a pulumi that keeps it in files was killed while it wrote one.",
         "`pulumi whoami -v` names the folder. In its .pulumi/stacks/samebox, remove the file {stack}.json.attrs if it is empty: "
         "{stack}.json itself is whole. Then the same command again.",
     ),
-    _rule(
+    Rule(
         "login",
         r"PULUMI_ACCESS_TOKEN must be set|not logged in|aren't logged into|this command requires logging in",
         "pulumi doesn't know where to keep the stack's state.",
         "`pulumi login --local` keeps it on this machine; or set PULUMI_BACKEND_URL, or PULUMI_ACCESS_TOKEN.",
     ),
-    _rule(
+    Rule(
         "passphrase",
         r"passphrase must be set with PULUMI_CONFIG_PASSPHRASE|incorrect passphrase|get stack secrets manager",
         "pulumi needs the passphrase that stack {stack} was made with.",
         "Set PULUMI_CONFIG_PASSPHRASE (it may be empty), or PULUMI_CONFIG_PASSPHRASE_FILE.",
     ),
-    _rule(
+    Rule(
         "plugin",
         r"no resource plugin '[^']*' found|no language plugin '[^']*' found|failed to load (?:resource|language) plugin",
         "pulumi lacks a plugin.",
         "With internet: `pulumi plugin install resource aws`. pulumi-language-python must lie beside pulumi or on the PATH: "
         "install Pulumi whole, as https://www.pulumi.com/docs/install says.",
     ),
-    _rule(
+    Rule(
         "busy",
         r"RequestLimitExceeded|Throttling|Rate exceeded|SlowDown",
-        "AWS was asked too much in too short a time.",
-        "Wait a minute, then type the same command again; what was made is kept.",
+        "AWS got too many requests in too short a time.",
+        "Wait a minute, then run the same command again; what was made is kept.",
     ),
-    _rule(
+    Rule(
         "capacity",
         r"InsufficientInstanceCapacity|InsufficientHostCapacity|InsufficientReservedInstanceCapacity|InsufficientCapacity"
         r"|do not have sufficient \S+ capacity",
-        "AWS has no such machine free in this zone just now; it is no limit of your account.",
+        "AWS has no capacity for this machine in this zone right now; it isn't a limit of your account.",
         "Try again later (minutes to hours; `samebox campaign aws --wait-for-capacity MINUTES` does), or take the stack down and set "
         "another zone: `pulumi config set availabilityZone ZONE --stack {stack}`, or `any`. All hosts stand in one zone, so one can't "
         "move alone. docs/aws.md, Capacity, has more.",
     ),
-    _rule(
+    Rule(
         "not offered",
         r"\bUnsupported\b.*(?:not supported in your requested Availability Zone|instance type)",
         "this zone doesn't have the instance type at all.",
         "`pulumi config set availabilityZone ZONE --stack {stack}` with one of the zones named above.",
     ),
-    _rule(
+    Rule(
         "image",
         r"InvalidAMIID\.(?:NotFound|Unavailable)|samebox:ami \S+ doesn't exist",
-        "the image that the stack's hosts are made of can't be had any more, or not in this region.",
+        "the image of the stack's hosts is no longer available, or not in this region.",
         "Pin one that is there (docs/aws.md, How long an image lives). It replaces every host: take down first what is up, and "
         "measure anew what is to be compared.",
     ),
-    _rule(
+    Rule(
         "quota",
         r"VcpuLimitExceeded|InstanceLimitExceeded|vCPU limit|\w*LimitExceeded|ServiceQuotaExceeded|TooManyBuckets"
         r"|exceeded the maximum number|MaxSpotInstanceCountExceeded",
@@ -127,13 +122,13 @@ RULES: tuple[Rule, ...] = (
         "Ask for more in Service Quotas (for hosts: EC2, 'Running On-Demand Standard instances', L-1216C47A, counted in vCPUs), "
         "or end what else runs in this region. A replacement needs room for one host more than the testbed has.",
     ),
-    _rule(
+    Rule(
         "account",
         r"OptInRequired|PendingVerification|not subscribed to this service",
         "AWS hasn't enabled this account for it yet.",
-        "Finish the account's verification in the AWS console, then type the same command again.",
+        "Finish the account's verification in the AWS console, then run the same command again.",
     ),
-    _rule(
+    Rule(
         "credentials",
         r"InvalidClientTokenId|ExpiredToken|RequestExpired|AuthFailure|SignatureDoesNotMatch|UnrecognizedClient"
         r"|[Nn]o valid credential|NoCredentialProviders|failed to refresh cached credentials|security token .*(?:invalid|expired)"
@@ -142,14 +137,14 @@ RULES: tuple[Rule, ...] = (
         "Sign in anew (`aws sso login`), or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; "
         "`aws sts get-caller-identity` must answer. What was made is kept.",
     ),
-    _rule(
+    Rule(
         "permission",
         r"UnauthorizedOperation|AccessDenied|is not authorized to perform",
         "these credentials are valid but may not do this.",
         "Give them the policy infra/operator-policy.json (docs/aws.md, Permissions; the action is named above), then type the same "
         "command again.",
     ),
-    _rule(
+    Rule(
         "in use",
         r"InvalidPlacementGroup\.InUse|DependencyViolation",
         "something that stack {stack} doesn't know of uses what was to be deleted.",
@@ -172,13 +167,13 @@ def explain(action: str, stack: str, evidence: Sequence[str]) -> StackFailed:
     text = "\n".join(dict.fromkeys(lines))
     shown = text[:EVIDENCE_CHARACTERS] + (" ..." if len(text) > EVIDENCE_CHARACTERS else "")
     for rule in RULES:
-        if rule.pattern.search(text):
+        if re.search(rule.pattern, text):
             sentence = rule.sentence.replace("{stack}", stack)
             message = f"{action} failed: {sentence}\n{shown}"
             return StackFailed(rule.kind, message, next_step=rule.next_step.replace("{stack}", stack))
     message = f"{action} failed.\n{shown}" if shown else f"{action} failed and said nothing."
     next_step = (
-        f"Mend what it names and type the same command again; `pulumi preview --stack {stack}` shows the whole of it."
+        f"Fix what it names and run the same command again; `pulumi preview --stack {stack}` shows the whole of it."
     )
     return StackFailed("other", message, next_step=next_step)
 

@@ -1,4 +1,4 @@
-"""The `pulumi` command as a process: found, run to its end, interrupted gently. It knows nothing of what the commands mean.
+"""The `pulumi` command as a process: found, run to its end, interrupted gently.
 
 `ScriptedPulumi` is the strict fake for unit tests: a command it was not told about is an error.
 """
@@ -148,8 +148,8 @@ class _Interrupts:
             self._interrupt()
         pid = self._process.pid if self._process else "PID"
         notice = (
-            "Pulumi finishes what it has begun, then stops; what it makes now, the stack must know of. "
-            f"(To cut it short all the same: kill {pid}, then `pulumi cancel` and `samebox sweep --orphans`.)"
+            "Pulumi finishes what it has started, then stops, so that the stack knows of everything it creates. "
+            f"(To cut it short anyway: kill {pid}, then `pulumi cancel` and `samebox sweep --orphans`.)"
         )
         with suppress(OSError):  # a terminal that has gone must not end the waiting
             self._notice(notice)
@@ -171,7 +171,7 @@ def find_pulumi() -> str:
     answer = pulumi_version(program)
     numbers = re.match(r"v?(\d+)\.(\d+)\.(\d+)", answer)
     if numbers is None:
-        raise MissingRequirement(f"{program} doesn't say its version but {answer!r}.", next_step=INSTALL)
+        raise MissingRequirement(f"{program} prints {answer!r} instead of its version.", next_step=INSTALL)
     if tuple(map(int, numbers.groups())) < OLDEST:
         raise MissingRequirement(
             f"{program} is version {answer}; {_text(OLDEST)} or newer is needed to replace single hosts.",
@@ -181,26 +181,27 @@ def find_pulumi() -> str:
 
 
 def pulumi_version(program: str) -> str:
-    """What it says of itself: v3.259.0. Raises MissingRequirement if it doesn't run."""
-    try:
-        return subprocess.run(
-            [program, "version"], capture_output=True, text=True, timeout=60, check=False, env=_environment()
-        ).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise MissingRequirement(f"{program} doesn't run: {error}", next_step=INSTALL) from None
+    """Its own version: v3.259.0. Raises MissingRequirement if it doesn't run."""
+    return _answer(program, "version").strip()
 
 
 def plugin_versions(program: str, name: str) -> tuple[str, ...]:
     """The versions of a provider's plugin that are installed for its user: 7.51.1. Raises MissingRequirement if it can't say."""
-    command = [program, "plugin", "ls", "--json"]
+    listed = _answer(program, "plugin", "ls", "--json")
     try:
-        listed = subprocess.run(
-            command, capture_output=True, text=True, timeout=60, check=True, env=_environment()
-        ).stdout
         found = json.loads(listed)
         return tuple(str(each["version"]) for each in found if (each["kind"], each["name"]) == ("resource", name))
-    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
-        raise MissingRequirement(f"{' '.join(command)}: {error}", next_step=INSTALL) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise MissingRequirement(f"{program} plugin ls --json: {error!r}", next_step=INSTALL) from None
+
+
+def _answer(*command: str) -> str:
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=True, env=_environment()
+        ).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise MissingRequirement(f"{command[0]} doesn't run: {error}", next_step=INSTALL) from None
 
 
 def _text(version: Sequence[int]) -> str:
@@ -266,4 +267,4 @@ class ScriptedPulumi:
     def require_done(self) -> None:
         """Raises UnscriptedPulumi if something scripted was never asked."""
         if self.script:
-            raise UnscriptedPulumi(f"never asked: {[command for command, _ in self.script]}")
+            raise UnscriptedPulumi(f"never asked for: {[command for command, _ in self.script]}")

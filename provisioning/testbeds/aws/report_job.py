@@ -139,7 +139,9 @@ class _Run:
         with locked(self._cache_dir / "emr" / f".{self._name}.lock"):
             running = self._emr.find(self._name, cluster)
             if running is not None:
-                self._progress.notice(f"the step is on its way already: following {running.step} on {running.cluster}")
+                self._progress.notice(
+                    f"the step has been submitted already: following {running.step} on {running.cluster}"
+                )
                 return running
             if cluster is not None:
                 self._emr.require_usable(cluster)
@@ -238,11 +240,11 @@ class _Run:
     def _parting_words(self, running: Running) -> str:
         if running.transient:
             return (
-                f"{running.cluster} goes on and ends by itself; the same command comes back to it. "
+                f"{running.cluster} keeps running and ends by itself; the same command picks it up again. "
                 f"To end it now: aws emr terminate-clusters --region {self._target.region} --cluster-ids {running.cluster}"
             )
         return (
-            f"the step goes on; the same command comes back to it. To end it now: aws emr cancel-steps --region "
+            f"the step keeps running; the same command picks it up again. To end it now: aws emr cancel-steps --region "
             f"{self._target.region} --cluster-id {running.cluster} --step-ids {running.step} "
             "--step-cancellation-option SEND_INTERRUPT"
         )

@@ -62,7 +62,7 @@ class Stack:
         record: UpdateRecord | None = None,
     ) -> None:
         if not NAME.fullmatch(name):
-            raise InvalidInput(f"--stack {name}: not a stack's name.", next_step="`pulumi stack ls` names them.")
+            raise InvalidInput(f"--stack {name}: not a valid stack name.", next_step="`pulumi stack ls` names them.")
         self.name = name
         self._directory = directory
         self._command: PulumiCommand = command or InstalledPulumi(directory, notice)
@@ -198,7 +198,7 @@ class Stack:
         try:
             return json.loads(text)
         except json.JSONDecodeError:
-            raise SameboxError(f"pulumi {command} printed no JSON but: {text[:400]}") from None
+            raise SameboxError(f"pulumi {command} didn't print JSON: {text[:400]}") from None
 
     def _text(self, command: str, options: Sequence[str], *, named: bool = True, stdin: str = "") -> str:
         lines: list[str] = []

@@ -118,9 +118,9 @@ class AwsTestbed:
         if others or shared:
             touched = ", ".join([*others, *shared])
             raise InvalidInput(
-                f"replacing {', '.join(names)} would also touch {touched}: the stack isn't as its program and config say.",
+                f"replacing {', '.join(names)} would also touch {touched}: the stack differs from its program and config.",
                 next_step=f"`pulumi preview --diff --stack {self.stack.name}` shows why; "
-                f"settle it with `pulumi up --stack {self.stack.name}`, then vet again.",
+                f"apply that with `pulumi up --stack {self.stack.name}`, then vet again.",
             )
         missed = [name for name in names if not any(c.operation == "replace" and whose[c] == name for c in plan)]
         if missed:
@@ -182,13 +182,13 @@ def _is_ready(host: Host, left_s: float) -> bool:
         if isinstance(error, CommandFailed) and error.completed.exit_status == FIRST_BOOT_FAILED:
             raise HostError(
                 host.name,
-                "its first boot went wrong, says cloud-init.",
-                next_step="Look there: ssh to it and read /var/log/cloud-init-output.log",
+                "cloud-init reports that its first boot failed.",
+                next_step="Log in by ssh and read /var/log/cloud-init-output.log",
             ) from None
         if left_s <= RETRY_S:
             raise HostUnreachable(
                 host.name,
-                f"not ready {BOOT_TIMEOUT_S / 60:.0f} minutes after it was made.\n{error}",
+                f"not ready {BOOT_TIMEOUT_S / 60:.0f} minutes after its launch.\n{error}",
                 next_step=f"Look at its console: aws ec2 get-console-output --instance-id {host.record.instance_id}",
             ) from None
         return False

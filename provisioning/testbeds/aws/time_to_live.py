@@ -71,7 +71,7 @@ def require_time(expires: str | None, needed_s: float, now: datetime) -> None:
     short_h = (needed_s + MARGIN_S - left_s) / 3600
     raise InvalidInput(
         f"the hosts end at {expires}, in {left_s / 3600:.1f} h; the plan takes about {needed_s / 3600:.1f} h, and "
-        f"{MARGIN_S / 60:.0f} minutes are kept for the end.",
+        f"{MARGIN_S / 60:.0f} minutes are reserved for report and teardown.",
         next_step=f"`samebox extend {_round_up(short_h):g} --stack STACK`, or a smaller plan.",
     )
 
@@ -89,12 +89,12 @@ def later(expires: str, hours: float, now: datetime) -> datetime:
         most_h = max(0.0, (now + LONGEST_AHEAD - max(current, now)).total_seconds() / 3600)
         raise InvalidInput(
             f"{hours:g} hours more would let the hosts live until {utc_text(new)}, more than {LONGEST_AHEAD.days} days ahead: "
-            f"hosts forgotten cost money. At most {most_h:.1f} hours can be added now.",
+            f"forgotten hosts cost money. At most {most_h:.1f} hours can be added now.",
             next_step="Extend by less, and again later.",
         )
     if new <= now:
         raise InvalidInput(
-            f"the time to live ended at {expires}; 0 hours more don't change that.",
+            f"the time to live ended at {expires}; adding 0 hours doesn't change that.",
             next_step="`samebox sweep` says whether the hosts are still there; then extend by more than 0.",
         )
     return new
@@ -139,8 +139,8 @@ def _require_harmless(plan: Sequence[Change], stack: str) -> None:
     others = [f"{change.operation} {change.host or change.name}" for change in plan if change.operation != "update"]
     if others:
         raise InvalidInput(
-            f"extending would also {', '.join(others)}: the stack isn't as its program and config say.",
-            next_step=f"`pulumi preview --diff --stack {stack}` shows why; settle it with `pulumi up --stack {stack}`, then extend.",
+            f"extending would also {', '.join(others)}: the stack differs from its program and config.",
+            next_step=f"`pulumi preview --diff --stack {stack}` shows why; apply that with `pulumi up --stack {stack}`, then extend.",
         )
 
 

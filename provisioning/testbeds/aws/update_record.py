@@ -47,8 +47,8 @@ def still_running(update: Update, stack: str) -> StackFailed:
     return StackFailed(
         "lock",
         told(update, stack)[0],
-        next_step="Wait until it has ended, then the same command again; it goes on to its end by itself. To stop it in order: "
-        f"kill -INT {update.pid} (it finishes what it has begun).",
+        next_step="Wait until it has ended, then run the same command again. To stop it safely: "
+        f"kill -INT {update.pid} (it finishes what it has started).",
     )
 
 
@@ -58,9 +58,12 @@ def told(update: Update, stack: str) -> list[str]:
     if update.running:
         return [f"{what} is still running (pid {update.pid}, since {update.since}; {update.progress})."]
     if update.ended:
-        return [f"{what}, begun at {update.since} and left to itself, has ended: {update.progress}.", *update.evidence]
+        return [
+            f"{what}, started at {update.since} by a command that was killed, has ended: {update.progress}.",
+            *update.evidence,
+        ]
     return [
-        f"{what}, begun at {update.since}, was cut off: {update.progress}. What it was making then, no state may know: "
+        f"{what}, started at {update.since}, was cut off: {update.progress}. No state may know what it was creating then: "
         f"`pulumi cancel {stack}`, then `samebox sweep --stack {stack} --orphans`.",
         *update.evidence,
     ]
