@@ -9,11 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from provisioning.errors import SameboxError
 from provisioning.testbeds.aws.leftovers import Scope, live_clusters
-from provisioning.testbeds.aws.session import Region, refused, session
+from provisioning.testbeds.aws.session import Region, explained, session
 from provisioning.testbeds.aws.stack import Follow, Stack
 
 # EMR takes two to five minutes to end a cluster, longer while it is still starting
@@ -34,7 +32,8 @@ def end_clusters(
     region, scope = Region(session(name), name), Scope(campaign, stack.tag)
     deadline_s = now_s() + ENDS_WITHIN_S
     told: set[str] = set()
-    try:
+    needs = "While one runs, its roles and network can't be deleted. `samebox sweep` shows it."
+    with explained(f"end the EMR clusters of stack {stack.name}", refused=needs, cut_off=needs):
         while running := list(live_clusters(region, scope)):
             fresh = [cluster.id for cluster in running if not cluster.ending and cluster.id not in told]
             if fresh:
@@ -50,9 +49,3 @@ def end_clusters(
                 )
             on_line(f"waiting for the end of {', '.join(f'{each.id} ({each.state})' for each in running)}")
             sleep(poll_every_s)
-    except (BotoCoreError, ClientError) as error:
-        raise refused(
-            f"end the EMR clusters of stack {stack.name}",
-            error,
-            next_step="While one runs, its roles and network can't be deleted. `samebox sweep` shows it.",
-        ) from None

@@ -1,4 +1,4 @@
-"""What a stack costs: per hour, for a campaign of so many hours, and afterwards what a run did cost. Sums only; reads no file.
+"""What a stack costs: per hour, for a campaign of so many hours, and afterwards what a run did cost.
 
 Before: every host is paid from its launch to its end, so the hours are those of the campaign and of everything around it.
 After: the time of a system's trials is its own; all other paid time (standing up, vetting, software, waiting) is shared.
@@ -6,9 +6,9 @@ After: the time of a system's trials is its own; all other paid time (standing u
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from typing import Any
 
 from provisioning.hosts.inventory import HostRecord, Role
@@ -139,14 +139,11 @@ def hosts_per_hour(shape: Shape, prices: PriceTable) -> tuple[RoleCost, ...]:
 
 def inventory_per_hour(records: Sequence[HostRecord], shape: Shape, prices: PriceTable) -> tuple[RoleCost, ...]:
     """The same for the hosts that a run really had; region and root volumes are the stack's."""
-    costs = []
-    for (role, instance_type), hosts in groupby(sorted(records, key=_role_and_type), key=_role_and_type):
-        costs.append(_role_cost(role, len(list(hosts)), instance_type, shape.by_role().get(role), shape.region, prices))
-    return tuple(costs)
-
-
-def _role_and_type(record: HostRecord) -> tuple[Role, str]:
-    return record.role, record.instance_type
+    counts = Counter((record.role, record.instance_type) for record in records)
+    return tuple(
+        _role_cost(role, count, instance_type, shape.by_role().get(role), shape.region, prices)
+        for (role, instance_type), count in sorted(counts.items())
+    )
 
 
 def _role_cost(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import boto3
@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.testbeds.aws.emr_sizes import SparkSizes, sizes_on
 from provisioning.testbeds.aws.emr_target import RELEASE, ClusterTimer, EmrTarget
-from provisioning.testbeds.aws.session import refused
+from provisioning.testbeds.aws.session import explained
 from provisioning.testbeds.aws.spark_step import SparkStep, cluster_request
 
 if TYPE_CHECKING:
@@ -234,17 +234,8 @@ def _elapsed_text(since: datetime | None, now: Callable[[], datetime] = lambda: 
     return f"{whole // 60}:{whole % 60:02d} since it was submitted"
 
 
-@contextmanager
-def _explained(action: str) -> Iterator[None]:
-    try:
-        yield
-    except ClientError as error:
-        raise refused(
-            action,
-            error,
-            next_step="Is the stack up, and do your credentials allow elasticmapreduce:* and iam:PassRole on its roles?",
-        ) from None
-    except BotoCoreError as error:
-        raise refused(
-            action, error, next_step="What has been started goes on: the same command finds it again."
-        ) from None
+_explained = partial(
+    explained,
+    refused="Is the stack up, and do your credentials allow elasticmapreduce:* and iam:PassRole on its roles?",
+    cut_off="What has been started keeps running: the same command finds it again.",
+)

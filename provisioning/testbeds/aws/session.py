@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import boto3
 import botocore.session
 import jmespath  # type: ignore[import-untyped]  # ships no types
+from boto3.exceptions import Boto3Error
 from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
@@ -74,17 +76,29 @@ class Region:
             yield from compiled.search(page) or ()
 
 
-def refused(action: str, error: Exception, *, next_step: str) -> SameboxError:
-    """The error for a failed call of AWS. Where the credentials have expired, signing in again comes before `next_step`."""
-    if not have_expired(error):
-        return SameboxError(f"can't {action}: {error}", next_step=next_step)
-    return SameboxError(
-        f"can't {action}: the credentials have expired: {error}",
-        next_step=f"{SIGN_IN} Then run the same command again: what was made is kept.",
-    )
+@contextmanager
+def explained(action: str, *, refused: str, cut_off: str, denied: str = "") -> Iterator[None]:
+    """Turns the failure of a call of AWS into a SameboxError: can't `action`, and what to do.
+
+    `refused`: where AWS answered with an error; `denied`: with that of a missing permission; `cut_off`: where no answer came. Where
+    the credentials have expired, signing in again comes first.
+    """
+    try:
+        yield
+    except (BotoCoreError, ClientError, Boto3Error) as error:
+        if _have_expired(error):
+            raise SameboxError(
+                f"can't {action}: the credentials have expired: {error}",
+                next_step=f"{SIGN_IN} Then run the same command again: what was made is kept.",
+            ) from None
+        next_step = cut_off
+        if isinstance(error, ClientError):
+            code = error.response.get("Error", {}).get("Code")
+            next_step = denied if denied and code in ("AccessDenied", "403") else refused
+        raise SameboxError(f"can't {action}: {error}", next_step=next_step) from None
 
 
-def have_expired(error: Exception) -> bool:
+def _have_expired(error: Exception) -> bool:
     """Whether a call failed because temporary credentials, or the sign-in that they come from, have expired."""
     if isinstance(error, ClientError):
         return error.response.get("Error", {}).get("Code") in EXPIRED

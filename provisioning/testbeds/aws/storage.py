@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boto3
-from boto3.exceptions import Boto3Error
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 
 from provisioning.errors import InvalidInput, SameboxError
-from provisioning.testbeds.aws.session import refused
+from provisioning.testbeds.aws.session import explained
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -52,6 +50,12 @@ class Bucket:
         self._s3: S3Client = opened.client("s3")
         self._signing: S3Client = opened.client("s3", config=REGIONAL)
         self.name = name
+        self._explained = partial(
+            explained,
+            refused="Is this the bucket of the stack that is selected, and has its results bucket been kept?",
+            denied=f"Your credentials need s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject on {name}.",
+            cut_off="Run the same command again: what has arrived is kept.",
+        )
 
     def at(self, key: str) -> Location:
         """A place in this bucket."""
@@ -115,18 +119,6 @@ class Bucket:
                 raise SameboxError(f"{self.at(key)} would be written outside of {folder}.")
         self.fetch(files, lambda _: None)
         return len(files)
-
-    @contextmanager
-    def _explained(self, action: str) -> Iterator[None]:
-        try:
-            yield
-        except ClientError as error:
-            next_step = "Is this the bucket of the stack that is selected, and has its results bucket been kept?"
-            if error.response.get("Error", {}).get("Code") in ("AccessDenied", "403"):
-                next_step = f"Your credentials need s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject on {self.name}."
-            raise refused(action, error, next_step=next_step) from None
-        except (BotoCoreError, Boto3Error) as error:
-            raise refused(action, error, next_step="Run the same command again: what has arrived is kept.") from None
 
 
 def _in_parallel(transfer: Callable[[str], None], keys: Sequence[str], done: Callable[[str], None]) -> None:
