@@ -1,4 +1,4 @@
-"""Stands a stack up where AWS has room for it: waits with a bound, then takes the next zone. It asks AWS nothing itself."""
+"""Stands a stack up where AWS has room for it: waits with a bound, then takes the next zone."""
 
 from __future__ import annotations
 

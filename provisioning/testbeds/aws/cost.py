@@ -19,7 +19,7 @@ HOURS_PER_MONTH = 730.0  # what AWS divides a month's price by
 GIB = 2.0**30
 
 # What surrounds a campaign on AWS beside its vetting (vetting_time.py), in seconds: launch, boot and mount; `pulumi destroy`.
-# Estimates to be on the safe side, and said in the output.
+# Estimates on the safe side, shown in the output.
 STAND_UP_S = 600.0
 TEAR_DOWN_S = 300.0
 # A transient EMR cluster: about ten minutes to start, then the job. The hosts are there until the report is.

@@ -1,4 +1,4 @@
-"""How large the driver and the executors of the report are, from what the cluster's machines have for them. It calls nothing.
+"""How large the driver and the executors of the report are, from what the cluster's machines have for them.
 
 In cluster mode YARN holds the driver too: it is placed first, and what it leaves decides the executors. Without sizes of ours EMR
 makes an executor about as large as a node, which beside the driver fits on no cluster of one node: the step would wait for ever.

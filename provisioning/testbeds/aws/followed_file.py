@@ -1,4 +1,4 @@
-"""A file that another process writes, followed line by line while it grows. It neither starts nor ends that process."""
+"""A file that another process writes, followed line by line while it grows."""
 
 from __future__ import annotations
 

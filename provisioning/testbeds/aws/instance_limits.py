@@ -1,4 +1,4 @@
-"""What AWS says of instance types by which measurements on them are judged. Reads instance_limits.toml; asks nobody."""
+"""What AWS says of instance types (instance_limits.toml) by which measurements on them are judged."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """A Pulumi stack: its config, its plan, its changes, its outputs. The one door to the `pulumi` command.
 
-It is run as the operator would type it, in the project's folder, with the operator's login, backend and credentials. It decides
-nothing about hosts (testbed.py does) and prints nothing.
+It is run as the operator would type it, in the project's folder, with the operator's login, backend and credentials.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A stack's update (`pulumi up`, `destroy`) that was begun on this machine: its output and its process, in files of its own.
 
-They outlive whoever began it. It begins and ends nothing. An update begun elsewhere isn't known here: of that, Pulumi's own lock tells.
+They outlive the command that started it. Of an update that was started elsewhere only Pulumi's own lock tells.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long the hosts of a stack take to be prepared and vetted, from what their probes write and read. It measures nothing.
+"""How long the hosts of a stack take to be prepared and vetted, from what their probes write and read.
 
 Machines are probed at the same time, the disks of one machine one after another, so that the slowest machine decides; then every pair
 of client and broker, one after another. A replaced host takes as much again.
@@ -24,7 +24,7 @@ DISKS_FILE = Path(__file__).with_name("instance_disks.toml")
 DISKS_SCHEMA = 1
 MIB = 2**20
 
-# Assumed, to be on the safe side.
+# Assumed, on the safe side.
 PREPARE_S = 180.0  # the end of the first boot, packages, settings read back over new connections
 FLUSH_S = 0.0005  # a flush of a small write
 ROUND_TRIP_S = 0.0002  # within a placement group
