@@ -1,10 +1,11 @@
-"""The instance types a host may have, as a table of what infra needs to know of them. It asks AWS nothing.
+"""The instance types a host may have, as a table of what infra needs to know of them, from AWS' DescribeInstanceTypes.
 
-From AWS' DescribeInstanceTypes. A type that isn't here is refused in preview: add its line.
+A type that isn't here is refused in preview: add it to its family.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 X86_64, ARM64 = "x86_64", "arm64"
@@ -14,7 +15,7 @@ X86_64, ARM64 = "x86_64", "arm64"
 class InstanceType:
     """What one instance type has. `instance_disks` are NVMe disks of the machine itself, lost when the instance ends.
 
-    `burstable`: it has its processors for a share of the time, and more of it by credits. `ptp`: it has a PTP hardware clock.
+    `burstable`: its processors are its own for a share of the time, more of it for credits. `ptp`: it has a PTP hardware clock.
     `architecture`: of its processors, as AWS names it.
     """
 
@@ -27,107 +28,47 @@ class InstanceType:
     architecture: str = X86_64
 
 
+def _family(
+    family: str,
+    disks_by_size: Mapping[str, int],
+    *,
+    cluster_placement: bool = True,
+    burstable: bool = False,
+    ptp: bool = False,
+    architecture: str = X86_64,
+) -> Iterator[InstanceType]:
+    """The types of a family, by size. AWS names a size after its vCPUs: 4 to an xlarge, 2 to whatever is smaller."""
+    for size, disks in disks_by_size.items():
+        xlarges = size.removesuffix("xlarge")
+        vcpus = 2 if xlarges == size else 4 * int(xlarges or 1)
+        yield InstanceType(f"{family}.{size}", vcpus, disks, cluster_placement, burstable, ptp, architecture)
+
+
+_TO_16XLARGE = dict.fromkeys(("large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge"), 0)
+_TO_24XLARGE = {**_TO_16XLARGE, "24xlarge": 0}
+_I3EN = {"large": 1, "xlarge": 1, "2xlarge": 2, "3xlarge": 1, "6xlarge": 2, "12xlarge": 4, "24xlarge": 8}
+_I4G = {"large": 1, "xlarge": 1, "2xlarge": 1, "4xlarge": 1, "8xlarge": 2, "16xlarge": 4}
+_I8G = {"large": 1, "xlarge": 1, "2xlarge": 1, "4xlarge": 1, "8xlarge": 2, "12xlarge": 3, "16xlarge": 4, "24xlarge": 6}
+_I7IE = {"large": 1, "xlarge": 1, "2xlarge": 2, "3xlarge": 1, "6xlarge": 2, "12xlarge": 4, "18xlarge": 6, "24xlarge": 8}
+_C5N = dict.fromkeys(("large", "xlarge", "2xlarge", "4xlarge", "9xlarge", "18xlarge"), 0)
+
 INSTANCE_TYPES = {
     known.name: known
     for known in (
-        InstanceType("i3en.large", vcpus=2, instance_disks=1, cluster_placement=True),
-        InstanceType("i3en.xlarge", vcpus=4, instance_disks=1, cluster_placement=True),
-        InstanceType("i3en.2xlarge", vcpus=8, instance_disks=2, cluster_placement=True),
-        InstanceType("i3en.3xlarge", vcpus=12, instance_disks=1, cluster_placement=True),
-        InstanceType("i3en.6xlarge", vcpus=24, instance_disks=2, cluster_placement=True),
-        InstanceType("i3en.12xlarge", vcpus=48, instance_disks=4, cluster_placement=True),
-        InstanceType("i3en.24xlarge", vcpus=96, instance_disks=8, cluster_placement=True),
-        InstanceType("i4i.large", vcpus=2, instance_disks=1, cluster_placement=True),
-        InstanceType("i4i.xlarge", vcpus=4, instance_disks=1, cluster_placement=True),
-        InstanceType("i4i.2xlarge", vcpus=8, instance_disks=1, cluster_placement=True),
-        InstanceType("i4i.4xlarge", vcpus=16, instance_disks=1, cluster_placement=True),
-        InstanceType("i4i.8xlarge", vcpus=32, instance_disks=2, cluster_placement=True),
-        InstanceType("i4i.12xlarge", vcpus=48, instance_disks=3, cluster_placement=True),
-        InstanceType("i4i.16xlarge", vcpus=64, instance_disks=4, cluster_placement=True),
-        InstanceType("i4i.24xlarge", vcpus=96, instance_disks=6, cluster_placement=True),
-        InstanceType("i4i.32xlarge", vcpus=128, instance_disks=8, cluster_placement=True),
-        InstanceType("m5n.large", vcpus=2, instance_disks=0, cluster_placement=True),
-        InstanceType("m5n.xlarge", vcpus=4, instance_disks=0, cluster_placement=True),
-        InstanceType("m5n.2xlarge", vcpus=8, instance_disks=0, cluster_placement=True),
-        InstanceType("m5n.4xlarge", vcpus=16, instance_disks=0, cluster_placement=True),
-        InstanceType("m5n.8xlarge", vcpus=32, instance_disks=0, cluster_placement=True),
-        InstanceType("m5n.12xlarge", vcpus=48, instance_disks=0, cluster_placement=True),
-        InstanceType("m5n.16xlarge", vcpus=64, instance_disks=0, cluster_placement=True),
-        InstanceType("m5n.24xlarge", vcpus=96, instance_disks=0, cluster_placement=True),
-        InstanceType("c5n.large", vcpus=2, instance_disks=0, cluster_placement=True),
-        InstanceType("c5n.xlarge", vcpus=4, instance_disks=0, cluster_placement=True),
-        InstanceType("c5n.2xlarge", vcpus=8, instance_disks=0, cluster_placement=True),
-        InstanceType("c5n.4xlarge", vcpus=16, instance_disks=0, cluster_placement=True),
-        InstanceType("c5n.9xlarge", vcpus=36, instance_disks=0, cluster_placement=True),
-        InstanceType("c5n.18xlarge", vcpus=72, instance_disks=0, cluster_placement=True),
-        InstanceType("m5.large", vcpus=2, instance_disks=0, cluster_placement=True),
-        InstanceType("m5.xlarge", vcpus=4, instance_disks=0, cluster_placement=True),
-        InstanceType("m5.2xlarge", vcpus=8, instance_disks=0, cluster_placement=True),
-        InstanceType("m5.4xlarge", vcpus=16, instance_disks=0, cluster_placement=True),
-        InstanceType("m5.8xlarge", vcpus=32, instance_disks=0, cluster_placement=True),
-        InstanceType("m5.12xlarge", vcpus=48, instance_disks=0, cluster_placement=True),
-        InstanceType("m5.16xlarge", vcpus=64, instance_disks=0, cluster_placement=True),
-        InstanceType("m5.24xlarge", vcpus=96, instance_disks=0, cluster_placement=True),
-        InstanceType("i7ie.large", vcpus=2, instance_disks=1, cluster_placement=True, ptp=True),
-        InstanceType("i7ie.xlarge", vcpus=4, instance_disks=1, cluster_placement=True, ptp=True),
-        InstanceType("i7ie.2xlarge", vcpus=8, instance_disks=2, cluster_placement=True, ptp=True),
-        InstanceType("i7ie.3xlarge", vcpus=12, instance_disks=1, cluster_placement=True, ptp=True),
-        InstanceType("i7ie.6xlarge", vcpus=24, instance_disks=2, cluster_placement=True, ptp=True),
-        InstanceType("i7ie.12xlarge", vcpus=48, instance_disks=4, cluster_placement=True, ptp=True),
-        InstanceType("i7ie.18xlarge", vcpus=72, instance_disks=6, cluster_placement=True, ptp=True),
-        InstanceType("i7ie.24xlarge", vcpus=96, instance_disks=8, cluster_placement=True, ptp=True),
-        InstanceType("m7i.large", vcpus=2, instance_disks=0, cluster_placement=True, ptp=True),
-        InstanceType("m7i.xlarge", vcpus=4, instance_disks=0, cluster_placement=True, ptp=True),
-        InstanceType("m7i.2xlarge", vcpus=8, instance_disks=0, cluster_placement=True, ptp=True),
-        InstanceType("m7i.4xlarge", vcpus=16, instance_disks=0, cluster_placement=True, ptp=True),
-        InstanceType("m7i.8xlarge", vcpus=32, instance_disks=0, cluster_placement=True, ptp=True),
-        InstanceType("m7i.12xlarge", vcpus=48, instance_disks=0, cluster_placement=True, ptp=True),
-        InstanceType("m7i.16xlarge", vcpus=64, instance_disks=0, cluster_placement=True, ptp=True),
-        InstanceType("m7i.24xlarge", vcpus=96, instance_disks=0, cluster_placement=True, ptp=True),
-        InstanceType("i4g.large", vcpus=2, instance_disks=1, cluster_placement=True, architecture=ARM64),
-        InstanceType("i4g.xlarge", vcpus=4, instance_disks=1, cluster_placement=True, architecture=ARM64),
-        InstanceType("i4g.2xlarge", vcpus=8, instance_disks=1, cluster_placement=True, architecture=ARM64),
-        InstanceType("i4g.4xlarge", vcpus=16, instance_disks=1, cluster_placement=True, architecture=ARM64),
-        InstanceType("i4g.8xlarge", vcpus=32, instance_disks=2, cluster_placement=True, architecture=ARM64),
-        InstanceType("i4g.16xlarge", vcpus=64, instance_disks=4, cluster_placement=True, architecture=ARM64),
-        InstanceType("im4gn.large", vcpus=2, instance_disks=1, cluster_placement=True, architecture=ARM64),
-        InstanceType("im4gn.xlarge", vcpus=4, instance_disks=1, cluster_placement=True, architecture=ARM64),
-        InstanceType("im4gn.2xlarge", vcpus=8, instance_disks=1, cluster_placement=True, architecture=ARM64),
-        InstanceType("im4gn.4xlarge", vcpus=16, instance_disks=1, cluster_placement=True, architecture=ARM64),
-        InstanceType("im4gn.8xlarge", vcpus=32, instance_disks=2, cluster_placement=True, architecture=ARM64),
-        InstanceType("im4gn.16xlarge", vcpus=64, instance_disks=4, cluster_placement=True, architecture=ARM64),
-        InstanceType("i8g.large", vcpus=2, instance_disks=1, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("i8g.xlarge", vcpus=4, instance_disks=1, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("i8g.2xlarge", vcpus=8, instance_disks=1, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("i8g.4xlarge", vcpus=16, instance_disks=1, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("i8g.8xlarge", vcpus=32, instance_disks=2, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("i8g.12xlarge", vcpus=48, instance_disks=3, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("i8g.16xlarge", vcpus=64, instance_disks=4, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("i8g.24xlarge", vcpus=96, instance_disks=6, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("c6gn.large", vcpus=2, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("c6gn.xlarge", vcpus=4, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("c6gn.2xlarge", vcpus=8, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("c6gn.4xlarge", vcpus=16, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("c6gn.8xlarge", vcpus=32, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("c6gn.12xlarge", vcpus=48, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("c6gn.16xlarge", vcpus=64, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("m6g.large", vcpus=2, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("m6g.xlarge", vcpus=4, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("m6g.2xlarge", vcpus=8, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("m6g.4xlarge", vcpus=16, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("m6g.8xlarge", vcpus=32, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("m6g.12xlarge", vcpus=48, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("m6g.16xlarge", vcpus=64, instance_disks=0, cluster_placement=True, architecture=ARM64),
-        InstanceType("m7g.large", vcpus=2, instance_disks=0, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("m7g.xlarge", vcpus=4, instance_disks=0, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("m7g.2xlarge", vcpus=8, instance_disks=0, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("m7g.4xlarge", vcpus=16, instance_disks=0, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("m7g.8xlarge", vcpus=32, instance_disks=0, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("m7g.12xlarge", vcpus=48, instance_disks=0, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("m7g.16xlarge", vcpus=64, instance_disks=0, cluster_placement=True, ptp=True, architecture=ARM64),
-        InstanceType("t3.small", vcpus=2, instance_disks=0, cluster_placement=False, burstable=True),
-        InstanceType("t3.medium", vcpus=2, instance_disks=0, cluster_placement=False, burstable=True),
-        InstanceType("t3.large", vcpus=2, instance_disks=0, cluster_placement=False, burstable=True),
+        *_family("i3en", _I3EN),
+        *_family("i4i", {**_I8G, "32xlarge": 8}),
+        *_family("m5n", _TO_24XLARGE),
+        *_family("c5n", _C5N),
+        *_family("m5", _TO_24XLARGE),
+        *_family("i7ie", _I7IE, ptp=True),
+        *_family("m7i", _TO_24XLARGE, ptp=True),
+        *_family("i4g", _I4G, architecture=ARM64),
+        *_family("im4gn", _I4G, architecture=ARM64),
+        *_family("i8g", _I8G, ptp=True, architecture=ARM64),
+        *_family("c6gn", _TO_16XLARGE, architecture=ARM64),
+        *_family("m6g", _TO_16XLARGE, architecture=ARM64),
+        *_family("m7g", _TO_16XLARGE, ptp=True, architecture=ARM64),
+        *_family("t3", dict.fromkeys(("small", "medium", "large"), 0), cluster_placement=False, burstable=True),
     )
 }
 
