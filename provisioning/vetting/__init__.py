@@ -4,17 +4,13 @@
 >>> vetting.rejected, vetting.rows(), vetting.documents()
 """
 
-from provisioning.vetting.again import ProbedAgain, probe_again
+from provisioning.vetting.again import probe_again
 from provisioning.vetting.rehearsed import rehearsed
-from provisioning.vetting.thresholds import Profile, Thresholds, load_thresholds
-from provisioning.vetting.verdicts import Row, Verdict
-from provisioning.vetting.vetting import Rejected, Vetting, vet, vet_and_replace
+from provisioning.vetting.thresholds import Thresholds, load_thresholds
+from provisioning.vetting.verdicts import Verdict, Vetting
+from provisioning.vetting.vetting import vet, vet_and_replace
 
 __all__ = [
-    "ProbedAgain",
-    "Profile",
-    "Rejected",
-    "Row",
     "Thresholds",
     "Verdict",
     "Vetting",

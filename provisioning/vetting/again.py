@@ -12,13 +12,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from provisioning.hosts.host import Host
-from provisioning.hosts.inventory import HostRecord
-from provisioning.vetting.flushes import flush_findings
+from provisioning.vetting.flushes import flush_verdicts
 from provisioning.vetting.metrics import METRICS, Metric, median_repeat
 from provisioning.vetting.probes import Progress, Series, find_targets, take_series
 from provisioning.vetting.scatter import log_worse, share_of
 from provisioning.vetting.thresholds import Profile, Thresholds
-from provisioning.vetting.verdicts import Finding, Verdict, grade_order
+from provisioning.vetting.verdicts import Verdict, grade_order
 
 RULE = "change"
 
@@ -54,42 +53,40 @@ def probe_again(
     Raises HostsFailed.
     """
     taken_ns = time.time_ns()
-    targets, _ = find_targets(hosts, lambda record: short_profile(record, thresholds))
+    targets, _ = find_targets(hosts, lambda instance_type: short_profile(instance_type, thresholds))
     repeats = max((target.profile.repeats for target in targets), default=0)
     series = take_series(targets, progress=progress, steps=(0, repeats), sleep=sleep)
     return ProbedAgain(taken_ns, series, tuple(_verdicts(series, first, thresholds)), thresholds)
 
 
-def short_profile(record: HostRecord, thresholds: Thresholds) -> Profile:
+def short_profile(instance_type: str, thresholds: Thresholds) -> Profile:
     """The profile of short probes, or the instance type's own where that is shorter still."""
-    own, short = thresholds.profile_of(record.instance_type), thresholds.profiles[thresholds.again_rule.profile]
+    own, short = thresholds.profile_of(instance_type), thresholds.profiles[thresholds.again_rule.profile]
     return min(short, own, key=lambda profile: profile.throughput_bytes)
 
 
 def _verdicts(series: Sequence[Series], first: Mapping[str, Any] | None, thresholds: Thresholds) -> Iterator[Verdict]:
     earlier = {(each["kind"], each["directory"], *each["hosts"]): each for each in (first or {}).get("series", [])}
     for one in series:
-        before = earlier.get((one.kind, one.directory, *(host.name for host in one.hosts)))
-        findings = _changes(one, before, thresholds) if before else _flushes(one, thresholds)
-        shared = f"shared by {len(one.hosts)} hosts: " if len(one.hosts) > 1 else ""
-        for finding in findings:
-            yield from (Verdict.of(finding, host.name, one.device, shared) for host in one.hosts)
+        before = earlier.get((one.kind, one.directory, *one.host_names))
+        for verdict in _changes(one, before, thresholds) if before else _flushes(one, thresholds):
+            yield from verdict.on(one)
 
 
-def _changes(series: Series, before: Mapping[str, Any], thresholds: Thresholds) -> Iterator[Finding]:
+def _changes(series: Series, before: Mapping[str, Any], thresholds: Thresholds) -> Iterator[Verdict]:
     for name in thresholds.again_rule.metrics:
         metric = METRICS[name]
         measured, expected = median_repeat(series, metric), before["figures"].get(name)
         if metric.kind == series.kind and measured is not None and expected is not None:
             yield _change(metric, measured, float(expected), thresholds.again_rule.warn_worse_share)
-    for finding in _flushes(series, thresholds):
-        then = before["flushes"].get(finding.metric, "accept")
-        grew = grade_order(finding.verdict) > grade_order(then)
-        sentence = f"{finding.sentence} At the first probe: {then}."
-        yield replace(finding, rule=RULE, verdict="warn" if grew else "accept", sentence=sentence)
+    for verdict in _flushes(series, thresholds):
+        then = before["flushes"].get(verdict.metric, "accept")
+        grew = grade_order(verdict.verdict) > grade_order(then)
+        sentence = f"{verdict.sentence} At the first probe: {then}."
+        yield replace(verdict, rule=RULE, verdict="warn" if grew else "accept", sentence=sentence)
 
 
-def _change(metric: Metric, measured: float, expected: float, bound: float) -> Finding:
+def _change(metric: Metric, measured: float, expected: float, bound: float) -> Verdict:
     logarithm = log_worse(measured, expected, higher_is_better=metric.higher_is_better)
     worse = share_of(logarithm, higher_is_better=metric.higher_is_better)
     side = "worse" if worse > 0 else "better"
@@ -97,28 +94,22 @@ def _change(metric: Metric, measured: float, expected: float, bound: float) -> F
         f"{metric.label} {metric.show(measured)} is {abs(worse):.1%} {side} than at the first probe, "
         f"{metric.show(expected)} (bound {bound:.0%})."
     )
-    return Finding.of(metric, measured, expected, RULE, "warn" if worse > bound else "accept", sentence)
+    return Verdict.of(metric, measured, expected, RULE, "warn" if worse > bound else "accept", sentence)
 
 
-def _flushes(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+def _flushes(series: Series, thresholds: Thresholds) -> Iterator[Verdict]:
     """The rules on how long flushes take; in the middle of a campaign they warn at most."""
     if series.kind == "disk":
-        for finding in flush_findings(series, thresholds):
-            if finding.rule in ("fsync", "stalls"):
-                yield replace(finding, verdict="warn" if finding.verdict == "reject" else finding.verdict)
+        for verdict in flush_verdicts(series, thresholds):
+            if verdict.rule in ("fsync", "stalls"):
+                yield replace(verdict, verdict="warn" if verdict.verdict == "reject" else verdict.verdict)
 
 
 def _series(series: Series, thresholds: Thresholds) -> dict[str, Any]:
-    return {
-        "kind": series.kind,
-        "device": series.device,
-        "directory": series.directory,
-        "hosts": [host.name for host in series.hosts],
-        "figures": {
-            name: value
-            for name, metric in METRICS.items()
-            if metric.kind == series.kind and (value := median_repeat(series, metric)) is not None
-        },
-        "flushes": {finding.metric: finding.verdict for finding in _flushes(series, thresholds)},
-        "repeats": [asdict(repeat) for repeat in series.repeats],
+    figures = {
+        name: value
+        for name, metric in METRICS.items()
+        if metric.kind == series.kind and (value := median_repeat(series, metric)) is not None
     }
+    flushes = {verdict.metric: verdict.verdict for verdict in _flushes(series, thresholds)}
+    return {**series.to_json(), "hosts": series.host_names, "figures": figures, "flushes": flushes}

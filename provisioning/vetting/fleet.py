@@ -13,7 +13,7 @@ from provisioning.vetting.metrics import METRICS, Metric, median_repeat, per_rep
 from provisioning.vetting.probes import Series
 from provisioning.vetting.scatter import deviation_bound, log_worse, share_of
 from provisioning.vetting.thresholds import FleetRule
-from provisioning.vetting.verdicts import Finding, Grade
+from provisioning.vetting.verdicts import Grade, Verdict
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class _Compared:
         return log_worse(self.measured, self.expected, higher_is_better=self.metric.higher_is_better)
 
 
-def fleet_findings(series: Series, fleet: Sequence[Series], rule: FleetRule) -> Iterator[Finding]:
-    """The findings on `series`; `fleet` contains it."""
+def fleet_verdicts(series: Series, fleet: Sequence[Series], rule: FleetRule) -> Iterator[Verdict]:
+    """The verdicts on `series`; `fleet` contains it."""
     judged = [name for name in rule.reject_metrics if METRICS[name].kind == series.kind]
     warned = [name for name in rule.warn_metrics if METRICS[name].kind == series.kind]
     compared = []
@@ -46,7 +46,7 @@ def fleet_findings(series: Series, fleet: Sequence[Series], rule: FleetRule) -> 
         others = tuple(v for other in fleet if other is not series and (v := median_repeat(other, metric)) is not None)
         if not others:
             sentence = f"{metric.label} {metric.show(measured)}: there is no other to compare with."
-            yield Finding.of(metric, measured, None, "fleet", "not judged", sentence)
+            yield Verdict.of(metric, measured, None, "fleet", "not judged", sentence)
             continue
         one = _Compared(metric, measured, others, len(per_repeat(series, metric)))
         if name in judged:
@@ -58,33 +58,33 @@ def fleet_findings(series: Series, fleet: Sequence[Series], rule: FleetRule) -> 
         yield _on_all_at_once(compared, rule)
 
 
-def _on_one_figure(one: _Compared, figures: int, rule: FleetRule) -> Finding:
+def _on_one_figure(one: _Compared, figures: int, rule: FleetRule) -> Verdict:
     disks = len(one.others) + 1
     reject, warn = (
         deviation_bound(rule.scatter, disks=disks, repeats=one.repeats, tests=disks * figures, rate=rate)
         for rate in (rule.false_rejections, rule.false_warnings)
     )
     if one.log_worse <= warn:
-        return _finding(one, "accept", f"bound {_shown(one, reject)}")
+        return _verdict(one, "accept", f"bound {_shown(one, reject)}")
     if one.log_worse <= reject:
-        return _finding(
+        return _verdict(
             one, "warn", f"bound {_shown(one, warn)}, crossed in {rule.false_warnings:.0%} of healthy fleets"
         )
     reason = f"bound {_shown(one, reject)}, crossed in {rule.false_rejections:.0%} of healthy fleets of {disks}"
     if disks < rule.min_disks:
-        return _finding(one, "warn", f"{reason}, but {disks} can't say which one is off")
-    return _finding(one, "reject", reason)
+        return _verdict(one, "warn", f"{reason}, but {disks} can't say which one is off")
+    return _verdict(one, "reject", reason)
 
 
-def _on_a_tail(one: _Compared, figures: int, rule: FleetRule) -> Finding:
+def _on_a_tail(one: _Compared, figures: int, rule: FleetRule) -> Verdict:
     disks = len(one.others) + 1
     bound = deviation_bound(
         rule.tail_scatter, disks=disks, repeats=one.repeats, tests=disks * figures, rate=rule.false_warnings
     )
-    return _finding(one, "warn" if one.log_worse > bound else "accept", f"warned above {_shown(one, bound)}")
+    return _verdict(one, "warn" if one.log_worse > bound else "accept", f"warned above {_shown(one, bound)}")
 
 
-def _on_all_at_once(compared: Sequence[_Compared], rule: FleetRule) -> Finding:
+def _on_all_at_once(compared: Sequence[_Compared], rule: FleetRule) -> Verdict:
     """A disk that is a little worse in everything: each figure alone would pass."""
     disks = min(len(one.others) for one in compared) + 1
     bound = deviation_bound(
@@ -103,17 +103,17 @@ def _on_all_at_once(compared: Sequence[_Compared], rule: FleetRule) -> Finding:
     sentence = (
         f"{labels} together {abs(worse):.1%} {side} than the median of {disks - 1} others (warned above {most:.1%})."
     )
-    return Finding("all figures", "%", worse, most, None, "fleet", grade, sentence)
+    return Verdict.of_share("all figures", worse, most, "fleet", grade, sentence)
 
 
-def _finding(one: _Compared, grade: Grade, reason: str) -> Finding:
+def _verdict(one: _Compared, grade: Grade, reason: str) -> Verdict:
     metric, worse = one.metric, share_of(one.log_worse, higher_is_better=one.metric.higher_is_better)
     side = "worse" if worse > 0 else "better"
     sentence = (
         f"{metric.label} {metric.show(one.measured)} is {abs(worse):.1%} {side} than the median "
         f"{metric.show(one.expected)} of {len(one.others)} others ({reason})."
     )
-    return Finding.of(metric, one.measured, one.expected, "fleet", grade, sentence)
+    return Verdict.of(metric, one.measured, one.expected, "fleet", grade, sentence)
 
 
 def _shown(one: _Compared, log_bound: float) -> str:

@@ -9,44 +9,28 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
-from provisioning.vetting.fleet import fleet_findings
-from provisioning.vetting.flushes import flush_findings
+from provisioning.vetting.fleet import fleet_verdicts
+from provisioning.vetting.flushes import flush_verdicts
 from provisioning.vetting.metrics import METRICS, Metric, busiest_share, median_repeat, per_repeat, variation
 from provisioning.vetting.probes import Pair, Probes, Series
 from provisioning.vetting.thresholds import Thresholds
-from provisioning.vetting.verdicts import Finding, Verdict
-
-_Grade = Literal["accept", "warn", "reject"]
+from provisioning.vetting.verdicts import Grade, Verdict, Vetting
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """All verdicts, and what a reader of any figure from this testbed must know."""
-
-    verdicts: tuple[Verdict, ...]
-    caveats: tuple[str, ...]
-
-
-def judge(probes: Probes, thresholds: Thresholds) -> Judgement:
-    """Every rule on every series; a finding on a shared device stands for all its hosts."""
+def judge(probes: Probes, thresholds: Thresholds) -> Vetting:
+    """Every rule on every series; a verdict on a shared device stands for all its hosts."""
     broker_machines = [probes.boot_ids[host.name] for host in probes.hosts if host.role == "broker"]
     one_machine = len(broker_machines) > 1 and len(set(broker_machines)) == 1
-    verdicts = []
+    verdicts: list[Verdict] = []
     for series in probes.series:
         group = [other for other in probes.series if _peers(series, other)]
-        findings = [*_alone(series, thresholds), *fleet_findings(series, group, thresholds.fleet_rule)]
-        if one_machine:
-            findings = [_softened(finding, series, thresholds) for finding in findings]
-        shared = f"shared by {len(series.hosts)} hosts: " if len(series.hosts) > 1 else ""
-        verdicts += [
-            Verdict.of(finding, host.name, series.device, shared) for host in series.hosts for finding in findings
-        ]
+        for verdict in (*_alone(series, thresholds), *fleet_verdicts(series, group, thresholds.fleet_rule)):
+            verdicts += (_softened(verdict, series, thresholds) if one_machine else verdict).on(series)
     verdicts += [verdict for pair in probes.pairs for verdict in _network(pair, probes.pairs, thresholds)]
     caveats = (_caveat(probes),) if one_machine else tuple(_without_preset(probes, thresholds))
-    return Judgement(tuple(verdicts), (*caveats, *_of_profiles(probes, thresholds)))
+    return Vetting(tuple(verdicts), (*caveats, *_of_profiles(probes, thresholds)), probes, thresholds)
 
 
 def _of_profiles(probes: Probes, thresholds: Thresholds) -> Iterator[str]:
@@ -77,36 +61,36 @@ def _peers(one: Series, other: Series) -> bool:
     return (one.kind, left.role, left.instance_type) == (other.kind, right.role, right.instance_type)
 
 
-def _softened(finding: Finding, series: Series, thresholds: Thresholds) -> Finding:
+def _softened(verdict: Verdict, series: Series, thresholds: Thresholds) -> Verdict:
     """On one machine, other hosts' work is in every figure: fleet, repeats and stalls only warn; so does fsync if it wasn't idle."""
     busy = busiest_share(series.repeats)
     not_idle = busy is not None and busy > thresholds.idle_rule.warn_busy_share
-    if finding.verdict != "reject" or not (
-        finding.rule in ("fleet", "repeats", "stalls") or (finding.rule == "fsync" and not_idle)
+    if verdict.verdict != "reject" or not (
+        verdict.rule in ("fleet", "repeats", "stalls") or (verdict.rule == "fsync" and not_idle)
     ):
-        return finding
-    why = f"the machine was {busy:.0%} busy" if finding.rule == "fsync" else "all brokers share one machine"
-    return replace(finding, verdict="warn", sentence=f"{finding.sentence} Only a warning: {why}.")
+        return verdict
+    why = f"the machine was {busy:.0%} busy" if verdict.rule == "fsync" else "all brokers share one machine"
+    return replace(verdict, verdict="warn", sentence=f"{verdict.sentence} Only a warning: {why}.")
 
 
-def _alone(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+def _alone(series: Series, thresholds: Thresholds) -> Iterator[Verdict]:
     """The rules that need no other disk."""
     yield from _probed(series, thresholds)
     yield from _idle(series, thresholds)
     if series.kind == "disk":
         yield from _preset(series, thresholds)
-        yield from flush_findings(series, thresholds)
+        yield from flush_verdicts(series, thresholds)
     yield from _repeats(series, thresholds)
 
 
-def _probed(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+def _probed(series: Series, thresholds: Thresholds) -> Iterator[Verdict]:
     errors = {probe: reason for repeat in series.repeats for probe, reason in repeat.errors.items()}
     for probe, reason in sorted(errors.items()):
         sentence = f"The {probe} probe could not be taken: {reason}."
-        yield Finding(probe, "", None, None, None, "probe", thresholds.probe_rule.verdict, sentence)
+        yield Verdict(probe, "probe", thresholds.probe_rule.verdict, sentence)
 
 
-def _idle(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+def _idle(series: Series, thresholds: Thresholds) -> Iterator[Verdict]:
     busy, bound = busiest_share(series.repeats), thresholds.idle_rule.warn_busy_share
     if busy is None:
         return
@@ -116,60 +100,56 @@ def _idle(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
         sentence = (
             f"CPU {busy:.0%} busy before a repeat, above {bound:.0%}: the host wasn't idle, its figures may be low."
         )
-    yield Finding("CPU busy", "%", busy, bound, None, "idle", "accept" if fine else "warn", sentence)
+    yield Verdict.of_share("CPU busy", busy, bound, "idle", "accept" if fine else "warn", sentence)
 
 
-def _preset(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+def _preset(series: Series, thresholds: Thresholds) -> Iterator[Verdict]:
     metric, instance_type = METRICS["write_bytes_per_s"], series.hosts[0].instance_type
     preset, measured = thresholds.preset_of(instance_type), median_repeat(series, metric)
     if measured is None:
         return
     if preset is None:
         sentence = f"No preset for instance type {instance_type}: nobody has published what dd writes there."
-        yield Finding.of(metric, measured, None, "preset", "not judged", sentence)
+        yield Verdict.of(metric, measured, None, "preset", "not judged", sentence)
         return
     bound = thresholds.preset_rule.reject_below_share
-    grade: _Grade = "accept" if measured >= bound * preset else "reject"
+    grade: Grade = "accept" if measured >= bound * preset else "reject"
     sentence = (
         f"{metric.label} {metric.show(measured)} is {measured / preset:.1%} of {instance_type}'s {metric.show(preset)}"
     )
     source = thresholds.instances[instance_type].source
-    yield Finding.of(metric, measured, preset, "preset", grade, f"{sentence} (reject below {bound:.0%}; {source}).")
+    yield Verdict.of(metric, measured, preset, "preset", grade, f"{sentence} (reject below {bound:.0%}; {source}).")
 
 
-def _repeats(series: Series, thresholds: Thresholds) -> Iterator[Finding]:
+def _repeats(series: Series, thresholds: Thresholds) -> Iterator[Verdict]:
     for metric in _of_kind(thresholds.repeats_rule.metrics, series.kind):
         values, rule = per_repeat(series, metric), thresholds.repeats_rule
         spread = variation(values)
         if spread is None:
             continue
-        grade: _Grade = "accept"
+        grade: Grade = "accept"
         if spread > rule.warn_variation:
             grade = "reject" if spread > rule.reject_variation else "warn"
         bound = rule.reject_variation if grade == "reject" else rule.warn_variation
         word = "stable" if grade == "accept" else "unstable"
         each = ", ".join(metric.show(value) for value in values)
         sentence = f"{metric.label} {word}: {each} vary by {spread:.1%} (bound {bound:.0%})."
-        yield Finding(f"{metric.label} variation", "%", spread, bound, None, "repeats", grade, sentence)
+        yield Verdict.of_share(f"{metric.label} variation", spread, bound, "repeats", grade, sentence)
 
 
 def _network(pair: Pair, pairs: Sequence[Pair], thresholds: Thresholds) -> Iterator[Verdict]:
-    to = f"to {pair.broker}"
     if pair.result is None:
-        finding = Finding("network", "", None, None, None, "network", thresholds.probe_rule.verdict, f"{pair.error}.")
-        yield Verdict.of(finding, pair.client, to, "")
+        lost = Verdict("network", "network", thresholds.probe_rule.verdict, f"{pair.error}.")
+        yield replace(lost, host=pair.client, device=f"to {pair.broker}")
         return
-    reached = [other.result for other in pairs if other.result is not None]
+    rule, reached = thresholds.network_rule, [other.result for other in pairs if other.result is not None]
     for metric in (_NET_RATE, _NET_ROUND_TRIP):
         measured, expected = metric.take(pair.result), statistics.median(metric.take(result) for result in reached)
-        worse = metric.worse_share(measured, expected)
-        few = len(reached) < thresholds.network_rule.min_pairs
-        bad = worse > thresholds.network_rule.warn_worse_share
+        bad = metric.worse_share(measured, expected) > rule.warn_worse_share
+        grade: Grade = "not judged" if len(reached) < rule.min_pairs else "warn" if bad else "accept"
         sentence = f"{metric.label} {metric.show(measured)}, median of {len(reached)} pairs {metric.show(expected)}."
-        finding = Finding.of(
-            metric, measured, expected, "network", "not judged" if few else "warn" if bad else "accept", sentence
-        )
-        yield Verdict.of(finding, pair.client, to, "")
+        found = Verdict.of(metric, measured, expected, "network", grade, sentence)
+        yield replace(found, host=pair.client, device=f"to {pair.broker}")
 
 
 def _of_kind(names: Iterable[str], kind: str) -> Iterator[Metric]:

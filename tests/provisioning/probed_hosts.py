@@ -14,7 +14,9 @@ from provisioning.hosts.host import ScriptedHost
 from provisioning.hosts.inventory import DataDir, HostRecord, Inventory, Role, SshAddress, TestbedRecord
 from provisioning.vetting import Vetting, load_thresholds, vet_and_replace
 
-SMALL = replace(load_thresholds().profiles["small"], spread_s=7.0)
+KIT = load_thresholds()
+_UNHURRIED = {**KIT.profiles, "small": replace(KIT.profiles["small"], spread_s=7.0)}
+SMALL = replace(KIT, profiles=_UNHURRIED).probing_by("small", where="a test")
 GOOD, BAD = 1_000_000_000, 700_000_000
 
 
@@ -105,7 +107,6 @@ class Cloud:
             self,
             self.connect(self.inventory()),
             self.connect,
-            load_thresholds(),
             SMALL,
             max_replacements=max_replacements,
             progress=lambda *_: None,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
-from provisioning.vetting import Thresholds, Verdict, Vetting, load_thresholds
+from provisioning.vetting import Thresholds, Verdict, load_thresholds
 from provisioning.vetting.judge import judge
 from provisioning.vetting.metrics import METRICS, fsync_summary, median_repeat, percentile
 from provisioning.vetting.probes import Pair, Probes, Repeat, Series
@@ -56,8 +56,8 @@ def disk(
         for probe in errors or {}:
             del results[probe]
         repeats.append(Repeat(0, results, errors or {}))
-    facts = {"rotational": rotational, "write_cache": "write through"}
-    return Series("disk", (f"boot-{hosts[0].name}", "259:1"), "nvme1n1", "/data/1", facts, hosts, tuple(repeats))
+    facts = {"disk": "nvme1n1", "rotational": rotational, "write_cache": "write through"}
+    return Series("disk", "/data/1", facts, hosts, tuple(repeats))
 
 
 def probes(*series: Series, machines: dict[str, str] | None = None, pairs: tuple[Pair, ...] = ()) -> Probes:
@@ -358,7 +358,7 @@ def test_outcome_names_rejected_hosts_and_keeps_every_sample() -> None:
     """The vetting's documents are JSON with all samples; a fine host is accepted, a bad one rejected by name."""
     thresholds = load_thresholds()
     measured = probes(disk(record("broker-1")), disk(record("broker-2"), p99_ms=(12, 12, 12)), disk(record("broker-3")))
-    outcome = Vetting(judge(measured, thresholds).verdicts, (), measured, thresholds)
+    outcome = judge(measured, thresholds)
     assert (outcome.rejected, outcome.verdict) == (("broker-2",), "reject")
     documents = json.loads(json.dumps(outcome.documents()))
     assert documents["broker-1"]["verdict"] == "accept"
@@ -373,7 +373,7 @@ def test_outcome_names_rejected_hosts_and_keeps_every_sample() -> None:
 def test_a_shared_disk_takes_one_line_in_the_table() -> None:
     """Hosts with the same line share it, so that a local testbed's table stays readable."""
     measured = shared()
-    rows = Vetting(judge(measured, load_thresholds()).verdicts, (), measured, load_thresholds()).rows()
+    rows = judge(measured, load_thresholds()).rows()
     assert {row.host for row in rows} == {"broker-1, broker-2, broker-3"}
 
 

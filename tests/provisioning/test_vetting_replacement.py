@@ -20,7 +20,6 @@ def test_repeats_are_spread_and_progress_reaches_the_end() -> None:
     host = ProbedHost(record("broker-1"))
     vetting = vet(
         [host],
-        load_thresholds(),
         SMALL,
         progress=lambda done, of, _: steps.append((done, of)),
         sleep=slept.append,
@@ -35,7 +34,7 @@ def test_repeats_are_spread_and_progress_reaches_the_end() -> None:
 def test_a_shared_disk_is_probed_once_through_one_host() -> None:
     """Hosts of one machine on one device share its probes; the result stands for all of them."""
     hosts = [ProbedHost(record(f"broker-{n}"), machine="boot-1") for n in (1, 2, 3)]
-    vetting = vet(hosts, load_thresholds(), SMALL, progress=lambda *_: None, sleep=lambda _: None)
+    vetting = vet(hosts, SMALL, progress=lambda *_: None, sleep=lambda _: None)
     assert [host.probed.count("throughput") for host in hosts] == [3, 0, 0]
     assert {verdict.host for verdict in vetting.verdicts} == {"broker-1", "broker-2", "broker-3"}
     assert len(vetting.documents()["broker-3"]["series"][0]["repeats"]) == 3
@@ -44,7 +43,7 @@ def test_a_shared_disk_is_probed_once_through_one_host() -> None:
 def test_same_device_number_on_other_machines_is_another_disk() -> None:
     """The device number alone doesn't make a disk shared: every machine has an nvme1n1."""
     hosts = [ProbedHost(record(f"broker-{n}")) for n in (1, 2, 3)]
-    vet(hosts, load_thresholds(), SMALL, progress=lambda *_: None, sleep=lambda _: None)
+    vet(hosts, SMALL, progress=lambda *_: None, sleep=lambda _: None)
     assert [host.probed.count("throughput") for host in hosts] == [3, 3, 3]
 
 
@@ -83,7 +82,6 @@ def test_hosts_given_are_closed_once_others_take_their_place() -> None:
         cloud,
         before,
         cloud.connect,
-        load_thresholds(),
         SMALL,
         max_replacements=1,
         progress=lambda *_: None,
@@ -100,7 +98,7 @@ def test_a_broken_probe_is_an_error_with_its_evidence() -> None:
         command = f"python3 -IS /srv/samebox/tools/disk-checks.pyz device {directories}"
         host.answers[command] = Completed(command, "", "python3: not found", 127)
     with pytest.raises(Exception, match="python3: not found") as raised:
-        vet([host], load_thresholds(), SMALL, progress=lambda *_: None)
+        vet([host], SMALL, progress=lambda *_: None)
     assert any(isinstance(error, CommandFailed) for error in getattr(raised.value, "errors", {}).values())
 
 

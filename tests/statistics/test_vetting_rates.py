@@ -69,7 +69,7 @@ def fleet(random: np.random.Generator, disks: int, scatter: tuple[float, float],
             for at, (write, read, flushes) in enumerate(disk)
         )
         host = HOSTS[number]
-        series.append(Series("disk", (host.name, "259:1"), "nvme1n1", "/data/1", {}, (host,), repeats))
+        series.append(Series("disk", "/data/1", {"disk": "nvme1n1"}, (host,), repeats))
     hosts = HOSTS[:disks]
     return Probes(hosts, {host.name: host.name for host in hosts}, tuple(series))
 
