@@ -1,20 +1,23 @@
-"""A `Host` over SSH connections: commands, processes, files, reconnecting. It never sends a command a second time.
+"""A `Host` over SSH connections, which ssh.py makes: commands, processes, files, reconnecting. It never sends a command twice.
 
-Knows connections only as `Link`; ssh.py makes them.
+Files are streamed through a command on the host (one round trip, no SFTP subsystem): whole or not there, and checked by SHA-256
+on both sides.
 """
 
 from __future__ import annotations
 
+import hashlib
+import secrets
+import shlex
 import threading
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from provisioning.errors import CommandFailed, CommandTimedOut, Completed, HostUnreachable
+from provisioning.errors import CommandFailed, CommandTimedOut, Completed, HostError, HostUnreachable
 from provisioning.hosts.host import COMMAND_TIMEOUT_S
 from provisioning.hosts.inventory import HostRecord
-from provisioning.hosts.ssh_files import RemoteFiles
 from provisioning.hosts.ssh_process import STDERR_TAIL_BYTES, SshProcess
 from provisioning.hosts.ssh_session import (
     Channel,
@@ -29,6 +32,9 @@ from provisioning.hosts.ssh_session import (
 OPEN_TIMEOUT_S = 5.0
 START_TIMEOUT_S = 30.0
 END_GROUP_TIMEOUT_S = 10.0
+FETCH_TIMEOUT_S = 3600.0
+PIECE_BYTES = 1024 * 1024
+SLOWEST_TRANSFER_BYTES_PER_S = 1_000_000
 
 
 class Link(Protocol):
@@ -52,7 +58,6 @@ class SshHost:
     def __init__(self, record: HostRecord, open_link: Callable[[float], Link]) -> None:
         self._record = record
         self._open_link = open_link
-        self._files = RemoteFiles(record.name, self._execute)
         self._links: list[Link] = []
         self._retired: list[Link] = []
         self._opening = threading.Lock()
@@ -85,22 +90,56 @@ class SshHost:
         return SshProcess(self.name, command, session, self._end_group)
 
     def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
-        self._files.put(content, path, mode)
+        self._upload([content], len(content), hashlib.sha256(content).hexdigest(), path, mode)
 
     def push(self, source: Path, path: str, *, mode: int = 0o644) -> None:
-        self._files.push(source, path, mode)
+        with source.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            size_bytes = file.tell()
+            file.seek(0)
+            self._upload(iter(lambda: file.read(PIECE_BYTES), b""), size_bytes, sha256, path, mode)
 
     def get(self, path: str) -> bytes:
-        return self._files.get(path)
+        content = bytearray()
+        self._download(f"cat -- {shlex.quote(path)}", COMMAND_TIMEOUT_S, content.extend)
+        return bytes(content)
 
     def fetch(self, path: str, target: Path) -> None:
-        self._files.fetch(path, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        received = hashlib.sha256()
+        try:
+            with partial.open("wb") as file:
+
+                def keep(piece: bytes) -> None:
+                    received.update(piece)
+                    file.write(piece)
+
+                there = self._download(_fetch_script(path), FETCH_TIMEOUT_S, keep).stderr.split()[0]
+            if there != received.hexdigest():
+                raise HostError(self.name, f"{path} arrived damaged: sha256 {received.hexdigest()}, there {there}.")
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
 
     def close(self) -> None:
         with self._opening:
             links, self._links, self._retired = [*self._links, *self._retired], [], []
         for link in links:
             link.close()
+
+    def _upload(self, content: Iterable[bytes], size_bytes: int, sha256: str, path: str, mode: int) -> None:
+        """Streams `content` into a file beside `path`; the host checks what it has stored before it renames it."""
+        timeout_s = COMMAND_TIMEOUT_S + size_bytes / SLOWEST_TRANSFER_BYTES_PER_S
+        completed = self._execute(_upload_script(path, sha256, mode), timeout_s, content, lambda _: None)
+        if completed.exit_status != 0:
+            raise HostError(self.name, f"{path} could not be written: {completed.stderr.strip()[-800:]}")
+
+    def _download(self, command: str, timeout_s: float, sink: Callable[[bytes], object]) -> Completed:
+        completed = self._execute(command, timeout_s, None, sink)
+        if completed.exit_status != 0:
+            raise CommandFailed(self.name, completed)
+        return completed
 
     def _execute(
         self, command: str, timeout_s: float, stdin: Iterable[bytes] | None, sink: Callable[[bytes], object]
@@ -169,3 +208,24 @@ kill -KILL -- -{process_group} 2>/dev/null"""
     def _cut(self, message: str) -> HostUnreachable:
         next_step = "Check that the host is up; look at its load, its memory and its network."
         return HostUnreachable(self.name, message, next_step=next_step)
+
+
+def _upload_script(path: str, sha256: str, mode: int) -> str:
+    folder, name = PurePosixPath(path).parent, PurePosixPath(path).name
+    return f"""set -e
+partial={shlex.quote(f"{folder}/.{name}.{secrets.token_hex(4)}.part")}
+mkdir -p -- {shlex.quote(str(folder))}
+trap 'rm -f -- "$partial"' EXIT
+(umask 077; cat > "$partial")
+stored=$(sha256sum < "$partial")
+if [ "${{stored%% *}}" != {sha256} ]; then
+    echo "stored sha256 ${{stored%% *}}, expected {sha256}" >&2; exit 65
+fi
+chmod {mode:o} -- "$partial"
+mv -fT -- "$partial" {shlex.quote(path)}"""
+
+
+def _fetch_script(path: str) -> str:
+    """As many bytes as there are when it begins, so that a log still being written can be fetched too."""
+    return f"""p={shlex.quote(path)}
+n=$(stat -Lc %s -- "$p") && head -c "$n" -- "$p" && head -c "$n" -- "$p" | sha256sum >&2"""

@@ -127,7 +127,7 @@ def test_damaged_content_never_reaches_the_name(host: SshHost) -> None:
     path = f"{host.record.root}/guarded/file"
     host.put(b"old", path)
     with pytest.raises(HostError, match=r"stored sha256 .* expected"):
-        host._files.upload([b"cut"], 3, hashlib.sha256(b"cut off").hexdigest(), path, 0o644)
+        host._upload([b"cut"], 3, hashlib.sha256(b"cut off").hexdigest(), path, 0o644)
     assert host.get(path) == b"old"
     assert host.run(f"ls -A {path.rpartition('/')[0]}").stdout == "file\n"
 
@@ -138,7 +138,7 @@ def test_a_fetched_file_that_arrives_damaged_is_refused(
     """fetch compares with the SHA-256 made on the host and leaves nothing behind on a mismatch."""
     host.put(b"content", f"{host.record.root}/damaged")
     wrong = "head -c 7 /dev/zero; sha256sum < /dev/null >&2"
-    monkeypatch.setattr("provisioning.hosts.ssh_files._fetch_script", lambda _: wrong)
+    monkeypatch.setattr("provisioning.hosts.ssh_host._fetch_script", lambda _: wrong)
     with pytest.raises(HostError, match="arrived damaged"):
         host.fetch(f"{host.record.root}/damaged", tmp_path / "target")
     assert list(tmp_path.iterdir()) == []
