@@ -1,4 +1,4 @@
-"""Long-running processes on hosts: start, watch, end. It knows no system and reads no configuration.
+"""Long-running processes on hosts: start, watch, end.
 
 Every verb is one command per host (`daemon_agent.py` over standard input). What runs is told by the pid files under `<root>/run`,
 so that `stop_everything` ends whatever any system has started, also in another session.
@@ -47,7 +47,7 @@ class Daemon:
 
 @dataclass(frozen=True)
 class DaemonState:
-    """One broker-side process as found: `pid` None = not running."""
+    """A daemon as found now: `pid` None = it was started and doesn't run any more."""
 
     host: str
     daemon: str
@@ -72,15 +72,6 @@ class Probe:
     send: str = ""
 
 
-@dataclass(frozen=True)
-class Found:
-    """A daemon as found now; `pid` None = it was started and doesn't run any more."""
-
-    pid: int | None
-    rss_peak_bytes: int | None
-    out_of_memory: bool
-
-
 def run_dir(host: Host) -> str:
     """Where the host's pid files are."""
     return f"{host.record.root}/run"
@@ -98,25 +89,22 @@ def start(host: Host, daemons: Sequence[Daemon]) -> dict[str, int]:
     return dict(answer["pids"])
 
 
-def states(host: Host) -> dict[str, Found]:
+def states(host: Host) -> dict[str, DaemonState]:
     """Every daemon that was started on the host and not stopped: name -> what is found of it now."""
     answer = ask(host, AGENT, {"verb": "states", "run_dir": run_dir(host)})
-    return {name: Found(**found) for name, found in answer["daemons"].items()}
+    return {name: DaemonState(host.name, name, **found) for name, found in answer["daemons"].items()}
 
 
 def expected_states(action: str, expected: Sequence[tuple[Host, str]]) -> tuple[DaemonState, ...]:
     """What became of the daemons that should be running, (host, name) each; all hosts are asked at once."""
     hosts = {host.name: host for host, _ in expected}
     found = on_all(action, list(hosts.values()), states)
-    known = [(host.name, name, found[host.name].get(name, Found(None, None, False))) for host, name in expected]
-    return tuple(
-        DaemonState(host, name, each.pid, each.rss_peak_bytes, each.out_of_memory) for host, name, each in known
-    )
+    return tuple(found[host.name].get(name, DaemonState(host.name, name, None, None, False)) for host, name in expected)
 
 
 def running(host: Host) -> dict[str, int]:
     """The daemons that run: name -> pid."""
-    return {name: found.pid for name, found in states(host).items() if found.pid is not None}
+    return {name: state.pid for name, state in states(host).items() if state.pid is not None}
 
 
 def stop(
@@ -126,14 +114,8 @@ def stop(
 
     Raises HostError if one is still there after SIGKILL.
     """
-    request = {
-        "verb": "stop",
-        "run_dir": run_dir(host),
-        "names": None if names is None else list(names),
-        "tier": tier,
-        "grace_s": grace_s,
-        "kill_wait_s": KILL_WAIT_S,
-    }
+    chosen = {"names": None if names is None else list(names), "tier": tier}
+    request = {"verb": "stop", "run_dir": run_dir(host), **chosen, "grace_s": grace_s, "kill_wait_s": KILL_WAIT_S}
     answer = ask(host, AGENT, request, timeout_s=grace_s + KILL_WAIT_S + ANSWER_TIMEOUT_S)
     if answer["left"]:
         left = ", ".join(f"{name} (pid {pid})" for name, pid in answer["left"].items())
@@ -151,7 +133,7 @@ def stop_everything(hosts: Sequence[Host], *, grace_s: float = GRACE_S) -> dict[
     A host that can't be reached doesn't keep the others' daemons alive: they are ended first, then HostsFailed is raised.
     """
     killed: dict[str, tuple[str, ...]] = {host.name: () for host in hosts}
-    failures: dict[str, BaseException] = {}
+    failures: dict[str, HostError] = {}
 
     def on_those_left(action: str, some: Sequence[Host], work: Callable[[Host], T]) -> dict[str, T]:
         outcomes = on_all(
@@ -218,15 +200,10 @@ def await_ready(
 
 
 def _await_slice(host: Host, probes: Sequence[Any], names: Sequence[str], slice_s: float) -> Any:
-    request = {
-        "verb": "await",
-        "run_dir": run_dir(host),
-        "names": list(names),
-        "probes": list(probes),
-        "slice_s": slice_s,
-    }
+    request = {"run_dir": run_dir(host), "names": list(names), "probes": list(probes), "slice_s": slice_s}
     # a host whose probes are all met still answers for its daemons' lives
-    return ask(host, AGENT, request, timeout_s=slice_s + ANSWER_TIMEOUT_S + len(probes) * 5.0)
+    timeout_s = slice_s + ANSWER_TIMEOUT_S + len(probes) * 5.0
+    return ask(host, AGENT, {"verb": "await", **request}, timeout_s=timeout_s)
 
 
 def _deaths(host: str, logs: Mapping[str, str]) -> str:

@@ -58,7 +58,7 @@ def test_running_leaves_out_the_dead() -> None:
     alive = {"pid": 7, "rss_peak_bytes": 4096, "out_of_memory": False}
     asked = host({'{"verb": "states", "run_dir": "/r/run"}': {"daemons": {"broker": alive, "bookie": dead}}})
     assert daemons.running(asked) == {"broker": 7}
-    assert daemons.states(asked)["bookie"] == daemons.Found(None, None, True)
+    assert daemons.states(asked)["bookie"] == daemons.DaemonState("broker-1", "bookie", None, None, True)
 
 
 def test_a_process_that_survives_sigkill_is_an_error() -> None:
