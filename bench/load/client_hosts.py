@@ -8,8 +8,8 @@ from pathlib import Path
 from bench.checkout import CHECKOUT
 from provisioning.cache import Notice
 from provisioning.hosts.host import Host
+from provisioning.software.delivery import DIRECT, Way
 from provisioning.software.python_environment import Environment, deploy_environment
-from provisioning.software.way import DIRECT, Way
 from systems.registry import SYSTEMS
 
 LOCK_FILE = CHECKOUT / "bench" / "worker" / "requirements.lock"

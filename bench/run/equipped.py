@@ -20,8 +20,8 @@ from provisioning.hosts import facts
 from provisioning.hosts.host import Host
 from provisioning.hosts.inventory import Inventory
 from provisioning.hosts.requirement import distinct, require, versions
+from provisioning.software.delivery import DIRECT
 from provisioning.software.store import Store
-from provisioning.software.way import DIRECT
 from provisioning.testbeds.aws.by_bucket import ByBucket
 from systems.load_tool import NativeTool
 from systems.registry import SYSTEMS, requirements, software

@@ -1,4 +1,4 @@
-"""Puts content-addressed directories on hosts, each only where it is missing. It never decides what is in them.
+"""Puts content-addressed directories on hosts, each only where it is missing.
 
 `<root>/software/<key>/` with a `.complete` holding the digest is there whole or not at all: it is unpacked aside and renamed.
 """
@@ -12,14 +12,35 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
+from provisioning.cache import Notice
 from provisioning.hosts.host import Host, on_all
-from provisioning.software.way import DIRECT, Put, Way
 
 UNPACK_TIMEOUT_S = 600.0
 MARKER = ".complete"
 # when all files of an archive were written, as hosts see it: any time but 0, which a JVM takes for "unknown"
 WRITTEN_S = 946_684_800  # 2000-01-01, UTC
+# puts the archive at an absolute path of a host; raises HostError
+Put = Callable[[Host, str], None]
+
+
+class Way(Protocol):
+    """How an archive gets from this machine to hosts. `ready` does once what needs doing once, however many hosts there are."""
+
+    def ready(self, archive: Path, hosts: Sequence[Host]) -> Put:
+        """Makes an archive ready for these hosts; what it returns may be called for all of them at once."""
+
+
+class Direct:
+    """To each host over its own connection: as many bytes leave this machine as all hosts take."""
+
+    def ready(self, archive: Path, hosts: Sequence[Host]) -> Put:
+        del hosts
+        return lambda host, path: host.push(archive, path)
+
+
+DIRECT = Direct()
 
 
 @dataclass(frozen=True)
@@ -42,29 +63,45 @@ def directory(host: Host, content: Content) -> str:
 
 def lacking(hosts: Sequence[Host], content: Content) -> list[Host]:
     """The hosts that don't have the content whole."""
-    found = on_all(f"looking for {content.key}", hosts, lambda host: _marker_of(host, content))
+
+    def marker_of(host: Host) -> str:
+        marker = shlex.quote(f"{directory(host, content)}/{MARKER}")
+        return host.run(f"cat {marker} 2>/dev/null || true").stdout.strip()
+
+    found = on_all(f"looking for {content.key}", hosts, marker_of)
     return [host for host in hosts if found[host.name] != content.digest]
-
-
-def _marker_of(host: Host, content: Content) -> str:
-    marker = shlex.quote(f"{directory(host, content)}/{MARKER}")
-    return host.run(f"cat {marker} 2>/dev/null || true").stdout.strip()
 
 
 def deliver(
     hosts: Sequence[Host],
     content: Content,
-    archive: Path,
+    files: Callable[[], Iterable[tuple[str, Path]]],
+    cache_dir: Path,
     *,
+    notice: Notice,
+    what: str = "",
     way: Way = DIRECT,
     then: Callable[[Host, str], None] | None = None,
 ) -> None:
-    """Brings one archive to each host and unpacks it there, all hosts at once.
+    """Brings `files`, as `pack` takes them, to the hosts that lack them, all hosts at once; they are asked for only if one does.
 
-    `then` finishes the directory on the host (its path is given) before it counts as complete.
+    `what` is told with its size; things too small to be told have no name. `then` finishes the directory on the host (its path is
+    given) before it counts as complete.
     """
-    put = way.ready(archive, hosts)
-    on_all(f"delivering {content.key}", hosts, lambda host: _deliver_to(host, content, put, then))
+    without = lacking(hosts, content)
+    if not without:
+        return
+    packed = files()
+    cache_dir.mkdir(parents=True, exist_ok=True)
+    # in the cache: /tmp may be small or in memory
+    with tempfile.TemporaryDirectory(prefix=".sending-", dir=cache_dir) as scratch:
+        archive = Path(scratch) / "content.tar"
+        pack(packed, archive)
+        if what:
+            names = ", ".join(host.name for host in without)
+            notice(f"{what}: sending {archive.stat().st_size // 10**6} MB to {names}")
+        put = way.ready(archive, without)
+        on_all(f"delivering {content.key}", without, lambda host: _deliver_to(host, content, put, then))
 
 
 def _deliver_to(host: Host, content: Content, put: Put, then: Callable[[Host, str], None] | None) -> None:
@@ -111,9 +148,3 @@ def digest_of(files: Iterable[tuple[str, Path]]) -> str:
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
-
-
-def temporary_archive(cache_dir: Path) -> tempfile.TemporaryDirectory[str]:
-    """A scratch directory for archives, in the cache: /tmp may be small or in memory."""
-    cache_dir.mkdir(parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(prefix=".sending-", dir=cache_dir)

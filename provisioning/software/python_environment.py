@@ -1,4 +1,4 @@
-"""Python environments of hosts: locked libraries and code of this checkout, brought over SSH. It starts nothing.
+"""Python environments of hosts: locked libraries and code of this checkout, brought over SSH.
 
 The libraries are those of a lock file, downloaded once per kind of host (Python, processor, C library) and installed there
 without the internet by a pip that runs from its own wheel: hosts need python3 and tar, nothing else.
@@ -21,8 +21,7 @@ from pathlib import Path
 from provisioning.cache import Notice, locked
 from provisioning.errors import HostError, MissingRequirement
 from provisioning.hosts.host import Host, on_all
-from provisioning.software.delivery import Content, deliver, digest_of, directory, lacking, pack, temporary_archive
-from provisioning.software.way import DIRECT, Way
+from provisioning.software.delivery import DIRECT, Content, Way, deliver, digest_of, directory
 
 REPOSITORY = Path(__file__).parents[2]
 PYTHON_VERSION = "3.11"
@@ -90,7 +89,7 @@ def deploy_environment(
     by_kind: dict[Interpreter, list[Host]] = defaultdict(list)
     for host in hosts:
         by_kind[found[host.name][1]].append(host)
-    code = deploy_code(hosts, cache_dir, environment, way)
+    code = deploy_code(hosts, cache_dir, environment, notice, way)
     commands = {}
     for interpreter, alike in by_kind.items():
         executables = {host.name: found[host.name][0] for host in alike}
@@ -102,17 +101,14 @@ def deploy_environment(
     return commands
 
 
-def deploy_code(hosts: Sequence[Host], cache_dir: Path, environment: Environment, way: Way = DIRECT) -> Content:
+def deploy_code(
+    hosts: Sequence[Host], cache_dir: Path, environment: Environment, notice: Notice, way: Way = DIRECT
+) -> Content:
     """Sends the code as it is in this checkout; a changed file makes another directory."""
     files = code_files(REPOSITORY, environment.code)
     digest = digest_of(files)
     content = Content(f"{environment.code_name}-{digest[:16]}", digest)
-    without = lacking(hosts, content)
-    if without:
-        with temporary_archive(cache_dir) as scratch:
-            archive = Path(scratch) / "code.tar"
-            pack(files, archive)
-            deliver(without, content, archive, way=way)
+    deliver(hosts, content, lambda: files, cache_dir, notice=notice, way=way)
     return content
 
 
@@ -133,30 +129,23 @@ def deploy_libraries(
     way: Way = DIRECT,
 ) -> Content:
     """Sends the wheels to hosts of one kind and installs them there."""
-    digest = wheelhouse_digest(interpreter, environment.lock_file)
+    lock_file = environment.lock_file
+    digest = lock_digest(interpreter, lock_file.read_bytes())
     content = Content(f"{environment.name}-{digest[:16]}", digest)
-    without = lacking(hosts, content)
-    if without:
-        wheels = download_wheels(interpreter, environment.lock_file, cache_dir, notice)
-        files = [(f"wheels/{wheel.name}", wheel) for wheel in sorted(wheels.iterdir())]
-        with temporary_archive(cache_dir) as scratch:
-            archive = Path(scratch) / "libraries.tar"
-            pack([*files, ("requirements.lock", environment.lock_file)], archive)
-            size_mb = archive.stat().st_size // 10**6
-            notice(f"{environment.name} libraries: sending {size_mb} MB to {', '.join(host.name for host in without)}")
-            deliver(
-                without,
-                content,
-                archive,
-                way=way,
-                then=lambda host, incoming: _install(host, incoming, executables[host.name]),
-            )
+
+    def files() -> list[tuple[str, Path]]:
+        wheels = download_wheels(interpreter, lock_file, cache_dir, notice)
+        return [
+            *((f"wheels/{wheel.name}", wheel) for wheel in sorted(wheels.iterdir())),
+            ("requirements.lock", lock_file),
+        ]
+
+    def install(host: Host, incoming: str) -> None:
+        _install(host, incoming, executables[host.name])
+
+    what = f"{environment.name} libraries"
+    deliver(hosts, content, files, cache_dir, what=what, notice=notice, way=way, then=install)
     return content
-
-
-def wheelhouse_digest(interpreter: Interpreter, lock_file: Path) -> str:
-    """What tells one wheelhouse from another: the lock file and the kind of host."""
-    return lock_digest(interpreter, lock_file.read_bytes())
 
 
 def lock_digest(interpreter: Interpreter, lock: bytes) -> str:
@@ -167,7 +156,7 @@ def lock_digest(interpreter: Interpreter, lock: bytes) -> str:
 
 def download_wheels(interpreter: Interpreter, lock_file: Path, cache_dir: Path, notice: Notice) -> Path:
     """The directory of wheels in the cache, downloaded first if need be; pip refuses what the lock file has no hash of."""
-    wheels = cache_dir / "wheels" / wheelhouse_digest(interpreter, lock_file)[:16]
+    wheels = cache_dir / "wheels" / lock_digest(interpreter, lock_file.read_bytes())[:16]
     with locked(cache_dir / "wheels" / f".{wheels.name}.lock"):
         if not wheels.is_dir():
             notice(f"Python libraries: downloading wheels for Python {interpreter.version} on {interpreter.machine}")

@@ -1,4 +1,4 @@
-"""The operator's store of software: knows what is wanted and brings it to hosts. Deployments ask it; it starts nothing.
+"""The operator's store of software: deployments ask it to bring what they need to hosts.
 
 Hosts never reach for the internet: what they lack is brought to them, over SSH or by a way of their own (`way`).
 """
@@ -12,13 +12,8 @@ from threading import Lock
 from provisioning.cache import Notice
 from provisioning.errors import InvalidInput
 from provisioning.hosts.host import Host
-from provisioning.software.delivery import Content, deliver, lacking, pack, temporary_archive
-from provisioning.software.software import Software, key_of
-from provisioning.software.way import DIRECT, Way
-
-
-def _silent(line: str) -> None:
-    del line
+from provisioning.software.delivery import DIRECT, Content, Way, deliver
+from provisioning.software.software import Software, entry_of, key_of
 
 
 class Store:
@@ -30,7 +25,7 @@ class Store:
     """
 
     def __init__(
-        self, cache_dir: Path, known: Iterable[Software], *, notice: Notice = _silent, way: Way = DIRECT
+        self, cache_dir: Path, known: Iterable[Software], *, notice: Notice = lambda _: None, way: Way = DIRECT
     ) -> None:
         """`known`: the last of a name is the one that is meant."""
         self._cache_dir = cache_dir
@@ -55,8 +50,7 @@ class Store:
         """
         software = self._named(name)
         with self._guard:
-            cached = self._cache_dir / "software" / key_of(software)
-            if name in self._sizes and _sizes(cached) == self._sizes[name]:
+            if name in self._sizes and _sizes(cached := entry_of(software, self._cache_dir)) == self._sizes[name]:
                 return cached
             folder = software.fetch(self._cache_dir, notice=self._notice)
             self._sizes[name] = _sizes(folder)
@@ -66,17 +60,13 @@ class Store:
         """Puts the software on the hosts that lack it; returns its directory relative to their `root`."""
         software = self._named(name)
         content = Content(key_of(software), software.digest)
-        without = lacking(hosts, content)
-        if without:
+
+        def files() -> Iterable[tuple[str, Path]]:
             folder = self.folder(name)
-            with temporary_archive(self._cache_dir) as scratch:
-                archive = Path(scratch) / "software.tar"
-                pack(((str(path.relative_to(folder)), path) for path in _files(folder)), archive)
-                self._notice(
-                    f"{name} {software.version}: sending {archive.stat().st_size // 10**6} MB "
-                    f"to {', '.join(host.name for host in without)}"
-                )
-                deliver(without, content, archive, way=self.way)
+            return ((str(path.relative_to(folder)), path) for path in _files(folder))
+
+        what = f"{name} {software.version}"
+        deliver(hosts, content, files, self._cache_dir, what=what, notice=self._notice, way=self.way)
         return content.relative_dir
 
     def _named(self, name: str) -> Software:

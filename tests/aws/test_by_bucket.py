@@ -98,7 +98,9 @@ def bring(archive: Path, hosts: list[CountedHost], bucket: str = BUCKET) -> list
     """Delivers the archive to all hosts, which have it whole afterwards; returns what was said."""
     said: list[str] = []
     content = Content("kafka-1", "d" * 64)
-    deliver(hosts, content, archive, way=ByBucket(bucket, "us-west-2", said.append))
+    files = [("libs/a.jar", archive.with_name("jar"))]
+    way = ByBucket(bucket, "us-west-2", said.append)
+    deliver(hosts, content, lambda: files, archive.parent / "cache", notice=said.append, way=way)
     assert lacking(hosts, content) == []
     for host in hosts:
         assert (Path(directory(host, content)) / "libs" / "a.jar").stat().st_size == BYTES

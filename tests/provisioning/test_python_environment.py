@@ -26,7 +26,7 @@ from provisioning.software.python_environment import (
     code_files,
     download_wheels,
     interpreter_of,
-    wheelhouse_digest,
+    lock_digest,
 )
 from systems.registry import SYSTEMS
 
@@ -114,10 +114,10 @@ def test_the_wheelhouse_depends_on_lock_and_host(tmp_path: Path) -> None:
     other = tmp_path / "other.lock"
     other.write_text(LOCK_FILE.read_text() + "\n")
     digests = {
-        wheelhouse_digest(ALIKE, LOCK_FILE),
-        wheelhouse_digest(ALIKE, other),
-        wheelhouse_digest(Interpreter("3.11", "aarch64", (2, 36)), LOCK_FILE),
-        wheelhouse_digest(Interpreter("3.11", "x86_64", (2, 34)), LOCK_FILE),
+        lock_digest(ALIKE, LOCK_FILE.read_bytes()),
+        lock_digest(ALIKE, other.read_bytes()),
+        lock_digest(Interpreter("3.11", "aarch64", (2, 36)), LOCK_FILE.read_bytes()),
+        lock_digest(Interpreter("3.11", "x86_64", (2, 34)), LOCK_FILE.read_bytes()),
     }
     assert len(digests) == 4
 
@@ -235,8 +235,6 @@ def test_a_changed_checkout_is_sent_again(tmp_path: Path, monkeypatch: pytest.Mo
         f"printf %s {digest} > {incoming}/.complete && rm -rf /box/software/{key} && "
         f"mv {incoming} /box/software/{key}": "",
     }
-    assert (
-        python_environment.deploy_code([host], tmp_path / "cache", replace(client_environment(), code=("bench",))).key
-        == key
-    )
+    environment = replace(client_environment(), code=("bench",))
+    assert python_environment.deploy_code([host], tmp_path / "cache", environment, lambda _: None).key == key
     assert list(host.files) == [f"{incoming}.tar"]

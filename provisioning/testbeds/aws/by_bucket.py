@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from provisioning.cache import sha256_of
 from provisioning.errors import CommandFailed, CommandTimedOut, MissingRequirement, SameboxError
 from provisioning.hosts.host import Host
-from provisioning.software.way import DIRECT, Put
+from provisioning.software.delivery import DIRECT, Put
 from provisioning.testbeds.aws.bucket_layout import software_archive
 
 if TYPE_CHECKING:
