@@ -1,4 +1,4 @@
-"""Which loopback addresses a local testbed takes: the first free block 127.0.X.0/24. It reserves nothing; binding sshd does."""
+"""Which loopback addresses a local testbed takes: the first free block 127.0.X.0/24. Only the bind of sshd reserves one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from provisioning.errors import MissingRequirement
 from provisioning.hosts.inventory import Role
+from provisioning.testbeds.local.processes import holder_of, program_of
 
 SSH_PORT = 2222
 FIRST_HOST = 11
@@ -73,13 +74,14 @@ def _refuse_wildcard_listeners(ports: set[int]) -> None:
     for table, wildcard, shown in (("tcp", "0" * 8, "0.0.0.0"), ("tcp6", "0" * 32, "[::]")):
         for line in _table(table):
             fields = line.split()
-            address, _, port = fields[1].rpartition(":")
-            if fields[3] == _LISTEN and address == wildcard and int(port, 16) in ports:
-                pid = _pid_of_socket(fields[9])
-                who = f"process {pid} ({_program(pid)})" if pid else "a process that can't be read from here"
+            address, _, hexadecimal = fields[1].rpartition(":")
+            port = int(hexadecimal, 16)
+            if fields[3] == _LISTEN and address == wildcard and port in ports:
+                pid = holder_of(fields[9])
+                who = f"process {pid} ({program_of(pid) or '?'})" if pid else "a process that can't be read from here"
                 raise MissingRequirement(
-                    f"port {int(port, 16)} is needed on the local hosts, but {who} listens on {shown}:{int(port, 16)}.",
-                    next_step=f"End it or let it listen on 127.0.0.1 only (to see it: ss -ltnp 'sport = {int(port, 16)}').",
+                    f"port {port} is needed on the local hosts, but {who} listens on {shown}:{port}.",
+                    next_step=f"End it or let it listen on 127.0.0.1 only (to see it: ss -ltnp 'sport = {port}').",
                 )
 
 
@@ -88,22 +90,3 @@ def _table(name: str) -> list[str]:
         return Path(f"/proc/net/{name}").read_text().splitlines()[1:]
     except OSError:
         return []  # no IPv6, or no /proc: binding still tells
-
-
-def _pid_of_socket(inode: str) -> int | None:
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            if any(str(entry.readlink()) == f"socket:[{inode}]" for entry in (folder / "fd").iterdir()):
-                return int(folder.name)
-        except OSError:
-            continue
-    return None
-
-
-def _program(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return "?"

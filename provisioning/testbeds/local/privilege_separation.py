@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from provisioning.testbeds.local.processes import any_runs
+
 FOLDER = Path("/run/sshd")
 _OURS = FOLDER / "made-by-samebox"
 
@@ -33,7 +35,7 @@ def release() -> None:
     if not _is_needed():
         return
     with _locked():
-        if _OURS.exists() and not _any_sshd():
+        if _OURS.exists() and not any_runs("sshd"):
             _OURS.unlink()
             with contextlib.suppress(OSError):
                 FOLDER.rmdir()
@@ -51,13 +53,3 @@ def _locked() -> Iterator[None]:
         yield
     finally:
         os.close(parent)
-
-
-def _any_sshd() -> bool:
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            with contextlib.suppress(OSError):
-                name, _, state = (process / "stat").read_text().partition("(")[2].rpartition(") ")
-                if name.startswith("sshd") and not state.startswith("Z"):
-                    return True
-    return False

@@ -72,6 +72,21 @@ def orphaned(pid: int) -> bool:
     return False
 
 
+def holder_of(socket_inode: str) -> int | None:
+    """The pid of a process that holds a socket; None where it can't be told."""
+    return next((pid for pid in _pids() if f"socket:[{socket_inode}]" in _descriptors(pid).values()), None)
+
+
+def program_of(pid: int) -> str:
+    """What runs in a process, by the kernel's name for it; empty if it has gone."""
+    return os.fsdecode(_read(pid, "comm")).strip()
+
+
+def any_runs(program: str) -> bool:
+    """Whether anything on this machine runs whose name begins so; a corpse that nobody has reaped doesn't."""
+    return any(program_of(pid).startswith(program) and _stat_fields(pid)[:1] not in ([], [b"Z"]) for pid in _pids())
+
+
 def listener_of(root: Path) -> int | None:
     """The pid of the host's sshd, if it is running."""
     try:
@@ -98,14 +113,16 @@ def _used_paths(pid: int) -> list[str]:
     """Where a process without a terminal runs from, works in, and writes to. One with a terminal is an operator's own."""
     if _has_terminal(pid):
         return []
-    folder = _PROC / str(pid)
-    paths = [_link(folder / "exe"), _link(folder / "cwd")]
-    try:
-        descriptors = [entry.name for entry in (folder / "fd").iterdir()]
-    except OSError:
-        descriptors = []
-    paths += [_link(folder / "fd" / number) for number in descriptors if _writes(pid, number)]
+    paths = [_link(_PROC / str(pid) / name) for name in ("exe", "cwd")]
+    paths += [path for number, path in _descriptors(pid).items() if _writes(pid, number)]
     return [path for path in paths if path.startswith("/")]
+
+
+def _descriptors(pid: int) -> dict[str, str]:
+    try:
+        return {entry.name: _link(entry) for entry in (_PROC / str(pid) / "fd").iterdir()}
+    except OSError:
+        return {}
 
 
 def _writes(pid: int, descriptor: str) -> bool:

@@ -28,10 +28,6 @@ OPERATOR_KEY = "operator_key"
 LOGIN_TIMEOUT_S = 30.0
 
 
-def _silent(_: str) -> None:
-    return None
-
-
 class LocalTestbed:
     """A Testbed on this machine. `broker_ports`: what must be free on the addresses of broker and metadata hosts.
 
@@ -47,7 +43,7 @@ class LocalTestbed:
         metadata: int = 0,
         name: str = "local",
         broker_ports: Sequence[int] = (),
-        notice: Callable[[str], None] = _silent,
+        notice: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._state_dir = state_dir.absolute()
         self._hosts_dir = self._state_dir / "hosts"
