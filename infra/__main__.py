@@ -12,17 +12,14 @@ import pulumi_aws as aws
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from infra.emr import Emr
-from infra.engine import require_engine
 from infra.fleet import Fleet
-from infra.given_network import given_network
-from infra.image import check_image
-from infra.inventory import inventory
 from infra.network import Network
+from infra.outputs import inventory, ssh_config
+from infra.place import choose_zone, given_network
+from infra.preflight import check_image, require_engine
 from infra.results_bucket import ResultsBucket
 from infra.settings import load_settings
-from infra.ssh_config import ssh_config
 from infra.timer import Timer
-from infra.zone import choose_zone
 
 require_engine()
 settings = load_settings()

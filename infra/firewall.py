@@ -1,8 +1,9 @@
-"""A security group that lets nothing in and nothing out until it is told what. It knows no testbed."""
+"""A security group that lets nothing in and nothing out until it is told what."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -36,15 +37,7 @@ class Firewall:
     ) -> None:
         """Lets connections in from a network or from a group's members; `what` names the rule."""
         aws.vpc.SecurityGroupIngressRule(
-            f"{self._name}-in-{what}",
-            security_group_id=self.group.id,
-            ip_protocol="-1" if port is None else "tcp",
-            from_port=port,
-            to_port=port,
-            cidr_ipv4=cidr,
-            referenced_security_group_id=group.id if group else None,
-            tags={**self._tags, "Name": f"{self._name}-in-{what}"},
-            opts=self._opts,
+            f"{self._name}-in-{what}", cidr_ipv4=cidr, opts=self._opts, **self._rule(f"in-{what}", port, group)
         )
 
     def let_out(
@@ -58,12 +51,17 @@ class Firewall:
         """Lets connections out to an AWS service's addresses or to a group's members; `what` names the rule."""
         aws.vpc.SecurityGroupEgressRule(
             f"{self._name}-out-{what}",
-            security_group_id=self.group.id,
-            ip_protocol="-1" if port is None else "tcp",
-            from_port=port,
-            to_port=port,
             prefix_list_id=prefix_list,
-            referenced_security_group_id=group.id if group else None,
-            tags={**self._tags, "Name": f"{self._name}-out-{what}"},
             opts=self._opts,
+            **self._rule(f"out-{what}", port, group),
         )
+
+    def _rule(self, name: str, port: int | None, group: aws.ec2.SecurityGroup | None) -> dict[str, Any]:
+        return {
+            "security_group_id": self.group.id,
+            "ip_protocol": "-1" if port is None else "tcp",
+            "from_port": port,
+            "to_port": port,
+            "referenced_security_group_id": group.id if group else None,
+            "tags": {**self._tags, "Name": f"{self._name}-{name}"},
+        }

@@ -1,22 +1,22 @@
-"""The hosts of a testbed, all roles alike: what EC2 makes of the settings. What they do afterwards is none of its business."""
+"""The hosts of a testbed, all roles alike, and the capacity reserved for them: what EC2 makes of the settings."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 
-from infra.host_keys import HostKey, host_key
 from infra.network import Network
-from infra.reservations import reserve
 from infra.roles import READ_AND_WRITE, in_bucket, instance_profile, role
 from infra.settings import HostGroup, Role, Settings
-from infra.user_data import FirstBoot, user_data
+from infra.user_data import FirstBoot, HostKey, host_key, user_data
 
 LOGIN = "ec2-user"
 ROOT = "/opt/samebox"
 TIMEOUT = "15m"
+PLATFORM = "Linux/UNIX"  # what Amazon Linux is to EC2
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,12 @@ class Fleet(pulumi.ComponentResource):
         self, name: str, settings: Settings, network: Network, bucket: aws.s3.Bucket, opts: pulumi.ResourceOptions
     ) -> None:
         super().__init__("samebox:infra:Fleet", name, None, opts)
-        self._settings, self._network = settings, network
+        self._name, self._settings, self._network = name, settings, network
         self._tags = dict(settings.tags)
         own = pulumi.ResourceOptions(parent=self)
         # a cluster placement group: machines side by side, with the full network between any two
         self._placement = aws.ec2.PlacementGroup(name, strategy="cluster", tags=self._tags, opts=own)
-        self._reservations = (
-            reserve(name, settings, self._placement, network.availability_zone, own)
-            if settings.reserve_capacity
-            else []
-        )
+        self._reservations = self._reserve(network.availability_zone, own) if settings.reserve_capacity else []
         self._operator_key = aws.ec2.KeyPair(name, public_key=settings.public_key, tags=self._tags, opts=own)
         host_role = role(
             f"{name}-host",
@@ -86,10 +82,14 @@ class Fleet(pulumi.ComponentResource):
             iam_instance_profile=self._profile.name,
             key_name=self._operator_key.key_name,
             instance_initiated_shutdown_behavior="terminate",
-            metadata_options=aws.ec2.InstanceMetadataOptionsArgs(
-                http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
-            ),
-            root_block_device=_root_volume(group),
+            metadata_options={"http_endpoint": "enabled", "http_tokens": "required", "http_put_response_hop_limit": 1},
+            root_block_device={
+                "volume_type": "gp3",
+                "volume_size": group.root_volume_gib,
+                "throughput": group.root_throughput_mib_per_s,
+                "encrypted": True,
+                "delete_on_termination": True,
+            },
             volume_tags=tags,  # given as the volume is made: even an `up` that is killed leaves none untagged
             user_data=pulumi.Output.secret(user_data(boot)),
             tags=tags,
@@ -108,12 +108,31 @@ class Fleet(pulumi.ComponentResource):
             custom_timeouts=pulumi.CustomTimeouts(create=TIMEOUT, update=TIMEOUT, delete=TIMEOUT),
         )
 
+    def _reserve(self, zone: pulumi.Input[str], opts: pulumi.ResourceOptions) -> list[aws.ec2.CapacityReservation]:
+        """One reservation for each instance type, of all hosts of it in the placement group: AWS gives all of one or nothing.
 
-def _root_volume(group: HostGroup) -> aws.ec2.InstanceRootBlockDeviceArgs:
-    return aws.ec2.InstanceRootBlockDeviceArgs(
-        volume_type="gp3",
-        volume_size=group.root_volume_gib,
-        throughput=group.root_throughput_mib_per_s,
-        encrypted=True,
-        delete_on_termination=True,
-    )
+        https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/cr-cpg.html. It is open, so every host of the type launched into this
+        group runs in it, and nothing else does. A host that is replaced is launched while the old one still fills its place; a
+        targeted launch would be refused then, an open one runs on demand.
+        """
+        counts: Counter[str] = Counter()
+        for group in self._settings.side_by_side.values():
+            counts[group.instance_type] += group.count
+        return [
+            aws.ec2.CapacityReservation(
+                f"{self._name}-{kind}",
+                instance_type=kind,
+                instance_count=count,
+                instance_platform=PLATFORM,
+                instance_match_criteria="open",
+                availability_zone=zone,
+                placement_group_arn=self._placement.arn,
+                # one that is forgotten isn't paid for ever: it ends with the hosts
+                end_date_type="limited",
+                end_date=self._settings.expires,
+                tags={**self._tags, "Name": f"{self._name}-{self._settings.campaign}-{kind}"},
+                opts=opts,
+            )
+            for kind, count in counts.items()
+            if count
+        ]

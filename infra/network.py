@@ -8,9 +8,8 @@ import pulumi
 import pulumi_aws as aws
 
 from infra.firewall import Firewall
-from infra.given_network import EMR_TAG, GivenNetwork
-from infra.settings import Settings
-from infra.zone import Zone
+from infra.place import EMR_TAG, GivenNetwork
+from infra.settings import ANY_ZONE, Settings
 
 VPC_CIDR = "10.20.0.0/16"
 HOSTS_CIDR = "10.20.1.0/24"
@@ -34,7 +33,7 @@ class Network(pulumi.ComponentResource):
     ways_to_hosts: Sequence[pulumi.Resource]
 
     def __init__(
-        self, name: str, settings: Settings, zone: Zone, given: GivenNetwork | None, opts: pulumi.ResourceOptions
+        self, name: str, settings: Settings, zone: str, given: GivenNetwork | None, opts: pulumi.ResourceOptions
     ) -> None:
         super().__init__("samebox:infra:Network", name, None, opts)
         self._name = name
@@ -45,11 +44,11 @@ class Network(pulumi.ComponentResource):
         else:
             self.vpc_id, self.s3_prefix_list_id, self.ways_to_hosts = given.vpc_id, given.s3_prefix_list_id, ()
             self.hosts_subnet_id, self.report_subnet_id = given.hosts_subnet_id, given.report_subnet_id
-            self.availability_zone = zone.name
+            self.availability_zone = zone
         self.hosts_firewall = self._hosts_firewall(settings.operator_cidr)
         self.register_outputs({"vpc": self.vpc_id, "hostsSubnet": self.hosts_subnet_id})
 
-    def _make(self, settings: Settings, zone: Zone) -> None:
+    def _make(self, settings: Settings, zone: str) -> None:
         """A VPC of the stack's own."""
         name = self._name
         vpc = aws.ec2.Vpc(
@@ -62,8 +61,8 @@ class Network(pulumi.ComponentResource):
         )
         self.vpc_id = vpc.id
         # a zone that was chosen stays: what another one offers later must not move what is up
-        chosen = [] if zone.settled else ["availabilityZone"]
-        hosts_subnet, hosts_table, hosts_association = self._subnet("hosts", HOSTS_CIDR, zone.name, {}, chosen)
+        chosen = ["availabilityZone"] if settings.availability_zone == ANY_ZONE else []
+        hosts_subnet, hosts_table, hosts_association = self._subnet("hosts", HOSTS_CIDR, zone, {}, chosen)
         self.availability_zone = hosts_subnet.availability_zone
         report_subnet, report_table, _ = self._subnet("report", REPORT_CIDR, self.availability_zone, EMR_TAG, [])
         self.hosts_subnet_id, self.report_subnet_id = hosts_subnet.id, report_subnet.id

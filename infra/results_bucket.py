@@ -1,4 +1,4 @@
-"""The bucket that keeps records and reports: private, encrypted, and left standing by `pulumi destroy`. It puts nothing into it."""
+"""The bucket that keeps records and reports: private, encrypted, and left standing by `pulumi destroy`."""
 
 from __future__ import annotations
 
@@ -39,43 +39,31 @@ class ResultsBucket(pulumi.ComponentResource):
         aws.s3.BucketOwnershipControls(
             name,
             bucket=bucket,
-            rule=aws.s3.BucketOwnershipControlsRuleArgs(object_ownership="BucketOwnerEnforced"),
+            rule={"object_ownership": "BucketOwnerEnforced"},
             opts=kept,
         )
         aws.s3.BucketServerSideEncryptionConfiguration(
             name,
             bucket=bucket,
-            rules=[
-                aws.s3.BucketServerSideEncryptionConfigurationRuleArgs(
-                    apply_server_side_encryption_by_default=(
-                        aws.s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgs(
-                            sse_algorithm="AES256"
-                        )
-                    )
-                )
-            ],
+            rules=[{"apply_server_side_encryption_by_default": {"sse_algorithm": "AES256"}}],
             opts=kept,
         )
         aws.s3.BucketLifecycleConfiguration(
             name,
             bucket=bucket,
             rules=[
-                aws.s3.BucketLifecycleConfigurationRuleArgs(
-                    id="abandoned-uploads",
-                    status="Enabled",
-                    filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(),  # everything
-                    abort_incomplete_multipart_upload=(
-                        aws.s3.BucketLifecycleConfigurationRuleAbortIncompleteMultipartUploadArgs(
-                            days_after_initiation=ABANDONED_UPLOADS_DAYS
-                        )
-                    ),
-                ),
-                aws.s3.BucketLifecycleConfigurationRuleArgs(
-                    id="software",
-                    status="Enabled",
-                    filter=aws.s3.BucketLifecycleConfigurationRuleFilterArgs(prefix=SOFTWARE),
-                    expiration=aws.s3.BucketLifecycleConfigurationRuleExpirationArgs(days=SOFTWARE_DAYS),
-                ),
+                {
+                    "id": "abandoned-uploads",
+                    "status": "Enabled",
+                    "filter": {},  # everything
+                    "abort_incomplete_multipart_upload": {"days_after_initiation": ABANDONED_UPLOADS_DAYS},
+                },
+                {
+                    "id": "software",
+                    "status": "Enabled",
+                    "filter": {"prefix": SOFTWARE},
+                    "expiration": {"days": SOFTWARE_DAYS},
+                },
             ],
             opts=kept,
         )
@@ -90,18 +78,12 @@ class ResultsBucket(pulumi.ComponentResource):
 
 
 def _only_over_tls(arn: str) -> str:
-    return json.dumps(
-        {
-            "Version": "2012-10-17",
-            "Statement": [
-                {
-                    "Sid": "OnlyOverTls",
-                    "Effect": "Deny",
-                    "Principal": "*",
-                    "Action": "s3:*",
-                    "Resource": [arn, f"{arn}/*"],
-                    "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-                }
-            ],
-        }
-    )
+    statement = {
+        "Sid": "OnlyOverTls",
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": [arn, f"{arn}/*"],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})

@@ -20,8 +20,8 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 from pydantic.alias_generators import to_camel
 
 from infra import values
-from infra.commands import set_command
 from infra.instance_types import INSTANCE_TYPES, InstanceType
+from infra.values import set_command
 
 Role = Literal["broker", "client", "metadata"]
 NAMESPACE = "samebox"

@@ -51,13 +51,13 @@ class Timer(pulumi.ComponentResource):
                 description=f"samebox: ends {host.name} of {settings.campaign}",
                 schedule_expression=f"at({settings.expires.removesuffix('Z')})",
                 schedule_expression_timezone="UTC",
-                flexible_time_window=aws.scheduler.ScheduleFlexibleTimeWindowArgs(mode="OFF"),
+                flexible_time_window={"mode": "OFF"},
                 action_after_completion="DELETE",
-                target=aws.scheduler.ScheduleTargetArgs(
-                    arn=TERMINATE,
-                    role_arn=ending.arn,
-                    input=pulumi.Output.json_dumps({"InstanceIds": [host.instance.id]}),
-                ),
+                target={
+                    "arn": TERMINATE,
+                    "role_arn": ending.arn,
+                    "input": pulumi.Output.json_dumps({"InstanceIds": [host.instance.id]}),
+                },
                 opts=own,
             )
         self.description = {"group": group.name, "role": ending.arn}

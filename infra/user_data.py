@@ -1,21 +1,39 @@
-"""What a host does at its first boot, as a cloud-init document: host key, disks, end, PTP clock. It installs no software.
+"""What a host does at its first boot, as a cloud-init document: host key, disks, end, PTP clock.
 
 The document is JSON, which is YAML. The files it puts on the host lie in infra/on_host/.
+
+The SSH host key is known before the host exists: nobody has to trust one on first sight. It is derived (HKDF-SHA256) from the stack's
+secret seed, the campaign, the host's name and its generation: the same on every `pulumi up`, another one for a host replaced. Its
+private half travels in user data, which whoever may call ec2:DescribeInstanceAttribute, and any process on that host, can read: it
+proves which host answers, within the operator's account, and guards nothing else. Keys made on the hosts would have to be fetched
+over the very connection that they should vouch for.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from infra.host_keys import HostKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 ON_HOST = Path(__file__).with_name("on_host")
 PROGRAMS = ("samebox-disks", "samebox-expire-at")
 PTP_PROGRAM = "samebox-ptp"
 UNITS = ("samebox-disks.service", "samebox-expires.service")
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True)
+class HostKey:
+    """An ed25519 host key: the OpenSSH private key file and the public line ("ssh-ed25519 AAAA...")."""
+
+    private: str = field(repr=False)
+    public: str
 
 
 @dataclass(frozen=True)
@@ -70,3 +88,12 @@ def _text(name: str) -> str:
 
 def _file(path: str, content: str, permissions: str) -> dict[str, Any]:
     return {"path": path, "content": content, "permissions": permissions}
+
+
+def host_key(seed: str, *, campaign: str, host: str, generation: int) -> HostKey:
+    """The key of one host in one generation; `seed` is 64 hex digits."""
+    purpose = f"samebox host key\n{campaign}\n{host}\n{generation}".encode()
+    derived = HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=purpose).derive(bytes.fromhex(seed))
+    key = Ed25519PrivateKey.from_private_bytes(derived)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
+    return HostKey(private, key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode())

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.host_keys import host_key
-from infra.user_data import ON_HOST, FirstBoot, user_data
+from infra.user_data import ON_HOST, FirstBoot, host_key, user_data
 from provisioning.testbeds.aws.rehearsal.cloud.first_boot import MACHINE, STAND_INS
 
 FAKES = {

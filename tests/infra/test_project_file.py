@@ -14,7 +14,7 @@ import pytest
 import yaml
 from pydantic.alias_generators import to_camel
 
-from infra.engine import required_version
+from infra.preflight import required_version
 from infra.settings import InvalidSettings, Settings, parse_settings
 from provisioning.testbeds.aws import pulumi_command
 from provisioning.testbeds.aws.rehearsal.engine import engine as test_engine

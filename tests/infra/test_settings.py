@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from infra.host_keys import host_key
 from infra.instance_types import INSTANCE_TYPES
 from infra.settings import InvalidSettings, Settings, parse_settings
+from infra.user_data import host_key
 from tests.infra.recorded_program import preset, record, texts
 
 NOW = datetime.now(UTC)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from infra.ssh_config import rendered
+from infra.outputs import rendered
 from provisioning.hosts.inventory import Inventory
 
 HOST = {"address": "198.51.100.7", "port": 22, "user": "ec2-user", "host_key": "ssh-ed25519 AAAA"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from infra.emr import SERVICE_POLICY
-from infra.image import PARAMETER
+from infra.preflight import PARAMETER
 from provisioning.testbeds.aws.rehearsal.iam.arns import (
     REGION,
     cluster_arn,

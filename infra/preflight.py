@@ -1,20 +1,42 @@
-"""The check that the pinned AMI exists in the stack's region and fits the hosts. It never looks for a newer one."""
+"""What must hold before anything is made: an engine that this program works with, and an image that fits the hosts."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pulumi
+import pulumi.runtime
 import pulumi_aws as aws
+import yaml
 
 from infra.settings import Settings
 
+PROJECT_FILE = Path(__file__).resolve().parents[1] / "Pulumi.yaml"
 PARAMETER = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-"  # and the architecture
 GUIDE = "docs/aws.md, How long an image lives"
 
 
+def required_version() -> str:
+    """The range of versions, such as >=3.226.0."""
+    return str(yaml.safe_load(PROJECT_FILE.read_text())["requiredPulumiVersion"])
+
+
+def require_engine() -> None:
+    """Raises RunError, which Pulumi prints without a traceback, for an engine outside the range.
+
+    An older one leaves a host alone whose generation is raised; a CLI before 3.219 doesn't read `requiredPulumiVersion`.
+    """
+    try:
+        pulumi.runtime.require_pulumi_version(required_version())
+    except Exception as error:  # the SDK raises no narrower type
+        raise pulumi.RunError(
+            f"this program needs Pulumi {required_version()}; install a newer one (https://www.pulumi.com/docs/install/): {error}"
+        ) from None
+
+
 def check_image(settings: Settings, opts: pulumi.InvokeOptions) -> None:
-    """Raises RunError, in preview already, for an AMI of another region or processor, or one that is gone.
+    """Raises RunError, in preview already, for an AMI of another region or processor, or one that is gone. It never takes a newer one.
 
     A deprecated one is warned of and taken: AWS launches it by its id as before. Hosts that run with the image already need it
     no more: what can't be looked up then is a warning too, so that their end can be moved and their testbed changed.

@@ -1,13 +1,15 @@
-"""The stack output `inventory`: the hosts as the rest of samebox reads them (schema 1). It decides nothing.
+"""The stack outputs `inventory`, which the rest of samebox reads (schema 1), and `sshConfig`, which `ssh -F` needs to reach the hosts.
 
 A disk's `device` is its file system label's link, /dev/disk/by-label/data-N: the kernel may name the disks otherwise at every boot.
+Host keys are in `sshConfig` too, as commands that print them: one file is enough, and no key is trusted on first sight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pulumi
 import pulumi_aws as aws
 
 from infra.fleet import LOGIN, ROOT, FleetHost
@@ -16,6 +18,22 @@ from infra.settings import Settings
 
 SCHEMA = 1
 ROOT_DEVICE = "/dev/nvme0n1p1"
+HEAD = "# pulumi stack output sshConfig > ssh_config; ssh -F ssh_config {first}"
+HOST = """\
+Host {name}
+  HostName {address}
+  Port {port}
+  User {user}
+  KnownHostsCommand /bin/echo %H {host_key}
+"""
+ALL = """\
+Host *
+  IdentityFile {identity_file}
+  IdentitiesOnly yes
+  StrictHostKeyChecking yes
+  UserKnownHostsFile none
+  GlobalKnownHostsFile none
+"""
 
 
 def inventory(settings: Settings, hosts: Sequence[FleetHost], records: aws.s3.Bucket) -> dict[str, Any]:
@@ -54,3 +72,20 @@ def data_dirs(host: FleetHost) -> list[dict[str, Any]]:
         for at in range(1, host.group.machine.instance_disks + 1)
         for mount in [f"/mnt/data-{at}"]
     ]
+
+
+def ssh_config(inventory: Mapping[str, Any]) -> pulumi.Output[str]:
+    """As text; `inventory` may hold outputs."""
+    return pulumi.Output.from_input(dict(inventory)).apply(rendered)
+
+
+def rendered(inventory: Mapping[str, Any]) -> str:
+    """The same of an inventory whose outputs are known."""
+    hosts = [HOST.format(name=host["name"], **host["ssh"]) for host in inventory["hosts"]]
+    first = inventory["hosts"][0]["name"] if hosts else "HOST"
+    return "\n".join([HEAD.format(first=first), *hosts, ALL.format(identity_file=_quoted(inventory["identity_file"]))])
+
+
+def _quoted(path: str) -> str:
+    """As ssh_config(5) wants a path with a space."""
+    return f'"{path}"' if " " in path else path

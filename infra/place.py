@@ -1,4 +1,4 @@
-"""A network that is there already, looked up and found fit for a testbed. It changes nothing in it.
+"""Where a testbed stands: its zone, and a network that is there already, looked up and found fit for it.
 
 What can't be seen from outside without asking too much, docs/aws.md (A network of your own) says: both subnets need a way to S3.
 """
@@ -6,6 +6,7 @@ What can't be seen from outside without asking too much, docs/aws.md (A network 
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +14,39 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from infra.settings import Settings
+from infra.settings import ANY_ZONE, Settings, zone_pattern
 
 GUIDE = "docs/aws.md, A network of your own"
+NEXT_STEP = "Set other types, or another region with an image of its own (docs/aws.md, Config keys)."
 EMR_TAG = {"for-use-with-amazon-emr-managed-policies": "true"}  # EMR's managed policy acts on nothing that lacks it
+
+
+def choose_zone(settings: Settings, opts: pulumi.InvokeOptions) -> str:
+    """The zone that the config names or, for `any`, the first that has all its types, however many machines of them are free there.
+
+    What is chosen for `any` holds for a stack that has no subnets yet, and for no other. Raises RunError if no zone of the region
+    has all types, with those that have each.
+    """
+    if settings.availability_zone != ANY_ZONE:
+        return settings.availability_zone
+    offered = {kind: _zones_with(kind, settings.region, opts) for kind in settings.instance_types}
+    whole = sorted(frozenset.intersection(*offered.values()))
+    if not whole:
+        each = "\n".join(f"  {kind}: {', '.join(sorted(zones)) or 'none'}" for kind, zones in offered.items())
+        raise pulumi.RunError(
+            f"samebox:availabilityZone {ANY_ZONE}: no zone of {settings.region} has all types. Zones that have\n{each}\n{NEXT_STEP}"
+        )
+    return whole[0]
+
+
+def _zones_with(kind: str, region: str, opts: pulumi.InvokeOptions) -> frozenset[str]:
+    """The region's own zones that have a type; local zones have no cluster placement groups."""
+    found = aws.ec2.get_instance_type_offerings(
+        location_type="availability-zone",
+        filters=[aws.ec2.GetInstanceTypeOfferingsFilterArgs(name="instance-type", values=[kind])],
+        opts=opts,
+    )
+    return frozenset(each for each in found.locations if re.fullmatch(zone_pattern(region), each))
 
 
 @dataclass(frozen=True)
