@@ -1,4 +1,4 @@
-"""The SSH door: hosts of an inventory as `Host` over paramiko, the only import of it. It runs no command on its own.
+"""The SSH door: hosts of an inventory as `Host` over paramiko, which nothing else imports.
 
 Key login only, with the inventory's identity file; the server must show the host key that the inventory pins.
 """
@@ -11,7 +11,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn, cast
+from typing import cast
 
 import paramiko
 
@@ -171,27 +171,22 @@ class ParamikoLink:
 
 def _open_link(record: HostRecord, key: paramiko.PKey, timeout_s: float) -> ParamikoLink:
     """A new connection. Raises HostUnreachable that says where, why, and what to do."""
-    try:
-        return ParamikoLink(record.ssh, key, timeout_s)
-    except (_HostKeyMismatch, OSError, EOFError, paramiko.SSHException) as error:
-        _raise_unreachable(record, error)
-
-
-def _raise_unreachable(record: HostRecord, error: Exception) -> NoReturn:
     ssh = record.ssh
-    where = f"no SSH connection to {ssh.user}@{ssh.address}:{ssh.port}"
-    if isinstance(error, _HostKeyMismatch):
+    try:
+        return ParamikoLink(ssh, key, timeout_s)
+    except _HostKeyMismatch as error:
         cause = f"it shows host key\n  {error}\nbut the inventory pins\n  {ssh.host_key}"
         next_step = (
             "Find out who answers there. If the host was rebuilt on purpose, put its new key into the inventory."
         )
-    elif isinstance(error, paramiko.AuthenticationException):
+    except paramiko.AuthenticationException as error:
         cause = f"the inventory's identity file was not accepted ({error})"
         next_step = f"Put its public half into {ssh.user}'s authorized_keys there, or correct identity_file."
-    else:
+    except (OSError, EOFError, paramiko.SSHException) as error:
         cause = str(error) or type(error).__name__
         next_step = "Check that the host is up and that its address and port in the inventory are right."
-    raise HostUnreachable(record.name, f"{where}: {cause}", next_step=next_step) from None
+    where = f"no SSH connection to {ssh.user}@{ssh.address}:{ssh.port}"
+    raise HostUnreachable(record.name, f"{where}: {cause}", next_step=next_step)
 
 
 def _family(key_type: str) -> str:

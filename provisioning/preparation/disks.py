@@ -33,7 +33,7 @@ class Disk:
     `mounts`: where it or a part of it is mounted; `parts`: its partitions and what is built on it.
     """
 
-    path: str | None
+    path: str
     signature: str
     parts: tuple[str, ...]
     mounts: tuple[str, ...]
@@ -87,7 +87,7 @@ def _walk(nodes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _plan(host: Host, data_dir: DataDir, disk: Disk, erase: bool) -> Iterator[str]:
     """The root commands that a disk still needs; none = as wanted. Raises HostError when it must not be touched."""
-    device, mount = disk.path or data_dir.device, data_dir.mount
+    device, mount = disk.path, data_dir.mount
     if mount == "/" or not PurePosixPath(mount).is_absolute():
         raise HostError(
             host.name, f"{data_dir.device} is called owned, but its mount is {mount}: no data disk is there."

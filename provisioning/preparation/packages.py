@@ -107,7 +107,7 @@ def distribution_of(os_release: str) -> str | None:
 
 
 def provide_packages(
-    host: Host, *, time_server: str | None, may_change: bool, of_systems: Sequence[Requirement] = ()
+    host: Host, time_server: str | None, of_systems: Sequence[Requirement], *, may_change: bool
 ) -> list[Step]:
     """Installs what is missing and looks again. Raises HostError naming what is still missing or was upgraded by it."""
     needed = requirements_of(host.record, time_server=time_server, of_systems=of_systems)

@@ -67,33 +67,21 @@ def prepare(
     ours = {name for name, boot_id in boot_ids(hosts).items() if boot_id == own}
     notice("first boot")
     on_all("first boot", [host for host in hosts if host.name not in ours], await_first_boot)
-    notice("packages")
-    rows = on_all(
-        "providing packages",
-        hosts,
-        lambda host: provide_packages(
-            host, time_server=time_server, may_change=host.name not in ours, of_systems=of_systems
-        ),
-    )
-    notice("disks and directories")
-    for name, steps in on_all(
-        "providing disks", hosts, lambda host: provide_disks(host, may_change=host.name not in ours, erase=erase)
-    ).items():
-        rows[name] += steps
-    notice("settings")
-    for name, steps in on_all(
-        "settings", hosts, lambda host: provide_settings(host, may_change=host.name not in ours)
-    ).items():
-        rows[name] += steps
-    if time_server:
-        server = time_server
-        notice(f"clocks, by {server}")
-        for name, step in on_all(
-            "clocks",
-            hosts,
-            lambda host: provide_time_server(host, server, may_change=host.name not in ours, sleep=sleep),
-        ).items():
-            rows[name].append(step)
+    rows: dict[str, list[Step]] = {host.name: [] for host in hosts}
+
+    def provide(what: str, work: Callable[[Host, bool], list[Step]]) -> None:
+        notice(what)
+        for name, steps in on_all(what, hosts, lambda host: work(host, host.name not in ours)).items():
+            rows[name] += steps
+
+    provide("packages", lambda host, may: provide_packages(host, time_server, of_systems, may_change=may))
+    provide("disks and directories", lambda host, may: provide_disks(host, may_change=may, erase=erase))
+    provide("settings", lambda host, may: provide_settings(host, may_change=may))
+    if server := time_server:
+        provide(
+            f"clocks, by {server}",
+            lambda host, may: [provide_time_server(host, server, may_change=may, sleep=sleep)],
+        )
     return Preparation(tuple(step for host in hosts for step in rows[host.name]))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from provisioning.vetting.metrics import METRICS, SAMPLES_BEYOND, Metric, median_repeat, per_repeat
 from provisioning.vetting.probes import Series
-from provisioning.vetting.thresholds import Thresholds
+from provisioning.vetting.thresholds import StallRule, Thresholds
 from provisioning.vetting.verdicts import Grade, Verdict
 
 NANOSECONDS_PER_MIN = 60e9
@@ -23,31 +23,20 @@ def flush_verdicts(series: Series, thresholds: Thresholds) -> Iterator[Verdict]:
     repeats = [repeat.results["fsync"]["samples_ns"] for repeat in series.repeats if "fsync" in repeat.results]
     if not repeats:
         return
-    yield _usual(series, thresholds)
-    yield _rare(series, repeats, thresholds)
-    yield _longest(series, thresholds)
-    yield _stalls(repeats, thresholds)
-    yield _real(series, thresholds)
-
-
-def _usual(series: Series, thresholds: Thresholds) -> Verdict:
-    rule = thresholds.fsync_rule
-    warn_ms = rule.warn_p99_ms_solid_state if _is_solid_state(series) else None
-    return _bounded(series, METRICS["fsync_p99_ns"], "fsync", rule.reject_p99_ms, warn_ms)
-
-
-def _rare(series: Series, repeats: list[Any], thresholds: Thresholds) -> Verdict:
-    metric, fewest = METRICS["fsync_p99_9_ns"], min(map(len, repeats))
+    fsync, stall = thresholds.fsync_rule, thresholds.stall_rule
+    solid_state = series.facts.get("rotational") is False
+    warn_p99_ms = fsync.warn_p99_ms_solid_state if solid_state else None
+    warn_p99_9_ms = stall.warn_p99_9_ms_solid_state if solid_state else None
+    yield _bounded(series, METRICS["fsync_p99_ns"], "fsync", fsync.reject_p99_ms, warn_p99_ms)
+    rare, fewest = METRICS["fsync_p99_9_ns"], min(map(len, repeats))
     if fewest < SAMPLES_BEYOND * 1000:
         sentence = f"{fewest:,} flushes in a repeat are too few for a p99.9: it needs {SAMPLES_BEYOND * 1000:,}."
-        return Verdict(metric.label, "stalls", "not judged", sentence)
-    rule = thresholds.stall_rule
-    warn_ms = rule.warn_p99_9_ms_solid_state if _is_solid_state(series) else None
-    return _bounded(series, metric, "stalls", rule.reject_p99_9_ms, warn_ms)
-
-
-def _longest(series: Series, thresholds: Thresholds) -> Verdict:
-    return _bounded(series, METRICS["fsync_max_ns"], "stalls", thresholds.stall_rule.reject_max_ms, None)
+        yield Verdict(rare.label, "stalls", "not judged", sentence)
+    else:
+        yield _bounded(series, rare, "stalls", stall.reject_p99_9_ms, warn_p99_9_ms)
+    yield _bounded(series, METRICS["fsync_max_ns"], "stalls", stall.reject_max_ms, None)
+    yield _stalls(repeats, stall)
+    yield _real(series, thresholds)
 
 
 def _bounded(series: Series, metric: Metric, name: str, reject_ms: float, warn_ms: float | None) -> Verdict:
@@ -64,8 +53,7 @@ def _bounded(series: Series, metric: Metric, name: str, reject_ms: float, warn_m
     return Verdict.of(metric, measured, bound_ms * 1e6, name, grade, sentence, bound=True)
 
 
-def _stalls(repeats: list[Any], thresholds: Thresholds) -> Verdict:
-    rule = thresholds.stall_rule
+def _stalls(repeats: list[Any], rule: StallRule) -> Verdict:
     counts = [sum(sample > rule.stall_ms * 1e6 for sample in samples) for samples in repeats]
     rates = [count * NANOSECONDS_PER_MIN / sum(samples) for count, samples in zip(counts, repeats, strict=True)]
     measured, bound = statistics.median(rates), rule.reject_stalls_per_min
@@ -88,7 +76,3 @@ def _real(series: Series, thresholds: Thresholds) -> Verdict:
         sentence = f"{metric.label} {metric.show(measured)}: the flush may not be real (write cache mode {mode})."
     grade: Grade = "warn" if measured < bound_ns else "accept"
     return Verdict.of(metric, measured, bound_ns, "flush", grade, sentence, bound=True)
-
-
-def _is_solid_state(series: Series) -> bool:
-    return series.facts.get("rotational") is False

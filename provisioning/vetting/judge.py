@@ -8,12 +8,12 @@ else's I/O in one repeat fills the pooled p99, while a disk that stalls does so 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from provisioning.vetting.fleet import fleet_verdicts
 from provisioning.vetting.flushes import flush_verdicts
-from provisioning.vetting.metrics import METRICS, Metric, busiest_share, median_repeat, per_repeat, variation
+from provisioning.vetting.metrics import METRICS, OF_A_PAIR, busiest_share, median_repeat, per_repeat, variation
 from provisioning.vetting.probes import Pair, Probes, Series
 from provisioning.vetting.thresholds import Thresholds
 from provisioning.vetting.verdicts import Grade, Verdict, Vetting
@@ -122,8 +122,9 @@ def _preset(series: Series, thresholds: Thresholds) -> Iterator[Verdict]:
 
 
 def _repeats(series: Series, thresholds: Thresholds) -> Iterator[Verdict]:
-    for metric in _of_kind(thresholds.repeats_rule.metrics, series.kind):
-        values, rule = per_repeat(series, metric), thresholds.repeats_rule
+    rule = thresholds.repeats_rule
+    for metric in (METRICS[name] for name in rule.metrics if METRICS[name].kind == series.kind):
+        values = per_repeat(series, metric)
         spread = variation(values)
         if spread is None:
             continue
@@ -143,27 +144,10 @@ def _network(pair: Pair, pairs: Sequence[Pair], thresholds: Thresholds) -> Itera
         yield replace(lost, host=pair.client, device=f"to {pair.broker}")
         return
     rule, reached = thresholds.network_rule, [other.result for other in pairs if other.result is not None]
-    for metric in (_NET_RATE, _NET_ROUND_TRIP):
+    for metric in OF_A_PAIR:
         measured, expected = metric.take(pair.result), statistics.median(metric.take(result) for result in reached)
         bad = metric.worse_share(measured, expected) > rule.warn_worse_share
         grade: Grade = "not judged" if len(reached) < rule.min_pairs else "warn" if bad else "accept"
         sentence = f"{metric.label} {metric.show(measured)}, median of {len(reached)} pairs {metric.show(expected)}."
         found = Verdict.of(metric, measured, expected, "network", grade, sentence)
         yield replace(found, host=pair.client, device=f"to {pair.broker}")
-
-
-def _of_kind(names: Iterable[str], kind: str) -> Iterator[Metric]:
-    return (METRICS[name] for name in names if METRICS[name].kind == kind)
-
-
-_NET_RATE = Metric("net_bytes_per_s", "stream", "MB/s", 1e6, True, "pair", "network", lambda r: float(r["bytes_per_s"]))
-_NET_ROUND_TRIP = Metric(
-    "round_trip_p50_ns",
-    "round trip p50",
-    "us",
-    1e3,
-    False,
-    "pair",
-    "network",
-    lambda r: float(statistics.median(r["round_trips_ns"])),
-)

@@ -43,36 +43,39 @@ def percentile(samples: Sequence[float], share: float) -> float:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def _fsync(share: float) -> Callable[[Mapping[str, Any]], float]:
-    return lambda result: percentile(result["samples_ns"], share)
+def _rate(name: str, label: str, kind: str, probe: str, of: str = "") -> Metric:
+    """Bytes per second, as the probe gives them (`of` a part of it)."""
+    return Metric(name, label, "MB/s", 1e6, True, kind, probe, lambda r: float((r[of] if of else r)["bytes_per_s"]))
+
+
+def _flush(name: str, label: str, share: float, unit: str = "ms", per_unit: float = 1e6) -> Metric:
+    """A percentile of the flushes."""
+    return Metric(name, label, unit, per_unit, False, "disk", "fsync", lambda r: percentile(r["samples_ns"], share))
 
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric(
-            "write_bytes_per_s",
-            "dd write",
-            "MB/s",
-            1e6,
-            True,
-            "disk",
-            "throughput",
-            lambda r: r["write"]["bytes_per_s"],
-        ),
-        Metric(
-            "read_bytes_per_s", "dd read", "MB/s", 1e6, True, "disk", "throughput", lambda r: r["read"]["bytes_per_s"]
-        ),
-        Metric("fsync_p50_ns", "fsync p50", "us", 1e3, False, "disk", "fsync", _fsync(0.50)),
-        Metric("fsync_p99_ns", "fsync p99", "ms", 1e6, False, "disk", "fsync", _fsync(0.99)),
-        Metric("fsync_p99_9_ns", "fsync p99.9", "ms", 1e6, False, "disk", "fsync", _fsync(0.999)),
-        Metric("fsync_max_ns", "fsync max", "ms", 1e6, False, "disk", "fsync", _fsync(1.0)),
-        Metric(
-            "records_bytes_per_s", "record write", "MB/s", 1e6, True, "client", "records", lambda r: r["bytes_per_s"]
-        ),
-        Metric("cpu_bytes_per_s", "CPU (zlib)", "MB/s", 1e6, True, "client", "cpu", lambda r: r["bytes_per_s"]),
+        _rate("write_bytes_per_s", "dd write", "disk", "throughput", of="write"),
+        _rate("read_bytes_per_s", "dd read", "disk", "throughput", of="read"),
+        _flush("fsync_p50_ns", "fsync p50", 0.50, "us", 1e3),
+        _flush("fsync_p99_ns", "fsync p99", 0.99),
+        _flush("fsync_p99_9_ns", "fsync p99.9", 0.999),
+        _flush("fsync_max_ns", "fsync max", 1.0),
+        _rate("records_bytes_per_s", "record write", "client", "records"),
+        _rate("cpu_bytes_per_s", "CPU (zlib)", "client", "cpu"),
     )
 }
+
+
+def _median_round_trip_ns(result: Mapping[str, Any]) -> float:
+    return float(statistics.median(result["round_trips_ns"]))
+
+
+OF_A_PAIR = (
+    _rate("net_bytes_per_s", "stream", "pair", "network"),
+    Metric("round_trip_p50_ns", "round trip p50", "us", 1e3, False, "pair", "network", _median_round_trip_ns),
+)
 
 
 def per_repeat(series: Series, metric: Metric) -> tuple[float, ...]:

@@ -187,7 +187,7 @@ def test_what_is_missing_is_installed_from_the_release_of_the_image() -> None:
             install: "",
         },
     )
-    steps = {step.name: step for step in provide_packages(host, time_server=None, may_change=True, of_systems=[JAVA])}
+    steps = {step.name: step for step in provide_packages(host, None, [JAVA], may_change=True)}
     assert steps["Java 17"].status == "changed"
     assert steps["tar"].status == "as wanted"
     assert '--releasever="$(rpm -q --qf' in install
@@ -205,7 +205,7 @@ def test_an_installation_that_upgrades_something_is_an_error() -> None:
         },
     )
     with pytest.raises(HostError, match=r"glibc\.x86_64 2\.34-1 -> 2\.34-2"):
-        provide_packages(host, time_server=None, may_change=True, of_systems=[JAVA])
+        provide_packages(host, None, [JAVA], may_change=True)
 
 
 def test_still_missing_and_unknown_distributions_are_errors() -> None:
@@ -220,7 +220,7 @@ def test_still_missing_and_unknown_distributions_are_errors() -> None:
         },
     )
     with pytest.raises(HostError, match=r"still missing after the installation: Python 3\.11"):
-        provide_packages(shadowed, time_server=None, may_change=True, of_systems=[JAVA])
+        provide_packages(shadowed, None, [JAVA], may_change=True)
     install = amazon_install("python3.11")
     failed = scripted(
         "client",
@@ -231,10 +231,10 @@ def test_still_missing_and_unknown_distributions_are_errors() -> None:
         },
     )
     with pytest.raises(HostError, match="cannot reach the mirror"):
-        provide_packages(failed, time_server=None, may_change=True, of_systems=[JAVA])
+        provide_packages(failed, None, [JAVA], may_change=True)
     alpine = scripted("client", {questions("client"): "yes\nno\nyes\n"}, os_release="ID=alpine")
     with pytest.raises(HostError, match=r"Python 3\.11; unsupported distribution"):
-        provide_packages(alpine, time_server=None, may_change=True, of_systems=[JAVA])
+        provide_packages(alpine, None, [JAVA], may_change=True)
 
 
 class DiskHost(ScriptedHost):
