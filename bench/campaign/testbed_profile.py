@@ -1,4 +1,7 @@
-"""What holds on a kind of testbed: what a system's processes may take, the checks with their bounds, caveats. Data, one file each."""
+"""What holds on a kind of testbed: what a system's processes may take, the checks with their bounds, caveats.
+
+Data: checks.toml declares every check, testbeds/KIND.toml what is peculiar to a kind, and in `without` the checks that it hasn't.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from provisioning.document import parse_document
+from provisioning.document import build, read_document, require_schema
 from provisioning.errors import InvalidInput
 
 PROFILE_SCHEMA = 1
 PROFILES = Path(__file__).with_name("testbeds")
+CHECKS = Path(__file__).with_name("checks.toml")
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,17 @@ def load_profile(testbed_kind: str) -> Profile:
     if not path.is_file():
         kinds = ", ".join(testbed_kinds())
         raise InvalidInput(f"no profile for testbeds of kind {testbed_kind!r}. Valid kinds: {kinds}.")
-    return parse_document(Profile, path, schema=PROFILE_SCHEMA)
+    declared, own = read_document(CHECKS), read_document(path)
+    require_schema(own, path, PROFILE_SCHEMA)
+    without, peculiar = own.pop("without", []), own.pop("checks", {})
+    if unknown := ", ".join(sorted({*without, *peculiar} - declared.keys())):
+        raise InvalidInput(f"{path}: unknown checks: {unknown}. Valid choices: {', '.join(declared)}.")
+    checks = [
+        {"check": name, **declaration, **peculiar.get(name, {})}
+        for name, declaration in declared.items()
+        if name not in without
+    ]
+    return build(Profile, {**own, "checks": checks}, where=str(path), strict=True)
 
 
 def checks_for(profile: Profile, overrides: Mapping[str, Mapping[str, float]], *, where: str) -> tuple[Check, ...]:

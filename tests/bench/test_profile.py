@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from bench.campaign import testbed_profile
 from bench.campaign.testbed_profile import checks_for, load_profile
 from bench.run.equipped import memory_per_broker
 from provisioning.errors import InvalidInput
@@ -47,6 +50,16 @@ def test_a_check_of_another_kind_of_testbed_is_called_so() -> None:
 def test_unknown_testbed_kind_names_the_kinds() -> None:
     """A testbed without a profile is refused before anything starts."""
     with pytest.raises(InvalidInput, match="Valid kinds: aws, inventory, local, rehearsal"):
+        load_profile("moon")
+
+
+def test_a_profile_cannot_misspell_a_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bounds would hold for nothing."""
+    monkeypatch.setattr(testbed_profile, "PROFILES", tmp_path)
+    (tmp_path / "moon.toml").write_text(
+        "schema = 1\nfull_disk_bytes = 1\n[checks]\nsteel = { bounds = { share = 0.1 } }\n"
+    )
+    with pytest.raises(InvalidInput, match=r"moon\.toml: unknown checks: steel\. Valid choices: send-delay, settings"):
         load_profile("moon")
 
 
