@@ -11,7 +11,7 @@ import re
 import reprlib
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -61,7 +61,7 @@ def _files_there(path: Path) -> str:
 
 def read_document(path: Path) -> dict[str, Any]:
     """The file's content as plain data; TOML or JSON by its ending. Raises InvalidInput if missing or malformed."""
-    document = read_json(path) if path.suffix == ".json" else _read_toml(path)
+    document = read_json(path) if path.suffix == ".json" else _parsed(path, "TOML", tomllib.loads)
     if not isinstance(document, dict):
         raise InvalidInput(f"{path}: expected a table of keys at the top.")
     return document
@@ -69,27 +69,18 @@ def read_document(path: Path) -> dict[str, Any]:
 
 def read_json(path: Path) -> Any:
     """What a JSON file holds. Raises InvalidInput if it is missing or malformed; a key given twice is."""
+    return _parsed(path, "JSON", lambda text: json.loads(text, object_pairs_hook=lambda pairs: _distinct(path, pairs)))
+
+
+def _parsed(path: Path, kind: str, parse: Callable[[str], Any]) -> Any:
     text = read_text(path)
     try:
-        return json.loads(text, object_pairs_hook=lambda pairs: _distinct(path, pairs))
-    except (ValueError, RecursionError) as error:
-        raise _malformed(path, "JSON", error) from None
-
-
-def _read_toml(path: Path) -> Any:
-    text = read_text(path)
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _malformed(path, "TOML", error) from None
-
-
-def _malformed(path: Path, kind: str, error: ValueError | RecursionError) -> InvalidInput:
-    if isinstance(error, RecursionError):
-        return InvalidInput(f"{path}: nested too deeply.")
-    if _DIGITS in str(error):
-        return InvalidInput(f"{path}: a number has too many digits.")
-    return InvalidInput(f"{path}: not valid {kind}: {error}")
+        return parse(text)
+    except RecursionError:
+        raise InvalidInput(f"{path}: nested too deeply.") from None
+    except ValueError as error:
+        wrong = "a number has too many digits." if _DIGITS in str(error) else f"not valid {kind}: {error}"
+        raise InvalidInput(f"{path}: {wrong}") from None
 
 
 def _distinct(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -23,8 +23,9 @@ from bench.run.vetted import vetted
 from provisioning.hosts.host import Host
 from provisioning.hosts.inventory import Inventory
 from provisioning.hosts.ssh import connect, connected
-from provisioning.preparation import Preparation, Step
-from provisioning.preparation import prepare as prepare_hosts
+from provisioning.preparation.prepare import Preparation
+from provisioning.preparation.prepare import prepare as prepare_hosts
+from provisioning.preparation.step import Step
 from provisioning.testbeds.aws.time_to_live import extend as extend_stack
 from provisioning.testbeds.aws.time_to_live import utc
 from provisioning.testbeds.local.lock import exclusive

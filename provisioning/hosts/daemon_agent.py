@@ -1,4 +1,4 @@
-"""Runs on a host, handed to its python3 over standard input: starts, watches and ends daemons. Knows no system by name.
+"""Runs on a host, handed to its python3 over standard input: starts, watches and ends daemons.
 
 Standard library only, Python 3.9 and later. One request (JSON, first argument) in, one answer (JSON, standard output) out.
 A daemon's pid file holds five lines: its pid, its kernel start time (so that a recycled pid is never taken for it),
@@ -231,7 +231,12 @@ def probe_note(probe: dict[str, Any]) -> str | None:
 def probe_text(probe: dict[str, Any]) -> str:
     """What a probe's target says: a port's answer to `send`, a URL's body, or a file's end."""
     if probe["url"]:
-        return body(probe["url"])
+        import urllib.request  # here, because loading it takes longer than all that is done without it
+
+        # a proxy that the environment names must never be asked for a broker's address
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with direct.open(probe["url"], timeout=PROBE_TIMEOUT_S) as response:
+            return str(response.read().decode(errors="replace"))
     if probe["path"]:
         return Path(probe["path"]).read_text(errors="replace")
     with socket.create_connection((probe["address"], probe["port"]), timeout=PROBE_TIMEOUT_S) as connection:
@@ -239,16 +244,6 @@ def probe_text(probe: dict[str, Any]) -> str:
             return ""
         connection.sendall(probe["send"].encode())
         return b"".join(iter(lambda: connection.recv(65536), b"")).decode(errors="replace")
-
-
-def body(url: str) -> str:
-    """What a URL gives."""
-    import urllib.request  # here, because loading it takes longer than all that is done without it
-
-    # a proxy that the environment names must never be asked for a broker's address
-    http = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with http.open(url, timeout=PROBE_TIMEOUT_S) as response:
-        return str(response.read().decode(errors="replace"))
 
 
 def main() -> None:

@@ -7,17 +7,15 @@ so that `stop_everything` ends whatever any system has started, also in another 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from provisioning.errors import DeploymentError, HostError, HostsFailed
 from provisioning.hosts.agents import ANSWER_TIMEOUT_S, ask
 from provisioning.hosts.host import Host, on_all
-
-T = TypeVar("T")
 
 AGENT = Path(__file__).with_name("daemon_agent.py").read_bytes()
 GRACE_S = 20.0
@@ -133,20 +131,13 @@ def stop_everything(hosts: Sequence[Host], *, grace_s: float = GRACE_S) -> dict[
     A host that can't be reached doesn't keep the others' daemons alive: they are ended first, then HostsFailed is raised.
     """
     killed: dict[str, tuple[str, ...]] = {host.name: () for host in hosts}
-    failures: dict[str, HostError] = {}
-
-    def on_those_left(action: str, some: Sequence[Host], work: Callable[[Host], T]) -> dict[str, T]:
-        outcomes = on_all(
-            action, [host for host in some if host.name not in failures], lambda host: _attempt(work, host)
-        )
-        failures.update({name: each for name, each in outcomes.items() if isinstance(each, HostError)})
-        return {name: each for name, each in outcomes.items() if not isinstance(each, HostError)}
-
-    tiers = on_those_left("looking for daemons", hosts, _tiers)
+    failures: dict[str, BaseException] = {}
+    tiers = on_all("looking for daemons", hosts, _tiers, failures=failures)
     for tier in sorted({tier for found in tiers.values() for tier in found}, reverse=True):
-        concerned = [host for host in hosts if tier in tiers.get(host.name, ())]
-        ended = on_those_left("stopping daemons", concerned, partial(stop, tier=tier, grace_s=grace_s))
-        killed = {name: names + ended.get(name, ()) for name, names in killed.items()}
+        concerned = [host for host in hosts if tier in tiers.get(host.name, ()) and host.name not in failures]
+        ending = partial(stop, tier=tier, grace_s=grace_s)
+        for name, names in on_all("stopping daemons", concerned, ending, failures=failures).items():
+            killed[name] += names
     if failures:
         raise HostsFailed("stopping daemons", failures)
     return killed
@@ -158,13 +149,6 @@ def kill_everything(hosts: Sequence[Host]) -> None:
     A host that can't be reached doesn't keep the others' daemons alive. Raises HostsFailed.
     """
     on_all("ending daemons", hosts, partial(stop, grace_s=0.0))
-
-
-def _attempt(work: Callable[[Host], T], host: Host) -> T | HostError:
-    try:
-        return work(host)
-    except HostError as error:
-        return error
 
 
 def _tiers(host: Host) -> set[int]:

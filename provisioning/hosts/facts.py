@@ -93,22 +93,17 @@ def parse_facts(text: str) -> Facts:
 
 def parse_disks(lsblk: str) -> tuple[Disk, ...]:
     """Whole disks of a size from `lsblk --json --bytes`; old versions print numbers and booleans as text."""
-    if not lsblk:
-        return ()
-    disks = []
-    for device in json.loads(lsblk)["blockdevices"]:
-        size_bytes = int(device["size"] or 0)
-        if device["type"] == "disk" and size_bytes:
-            model, rotational = device.get("model"), device.get("rota")
-            disks.append(
-                Disk(
-                    device["name"],
-                    model.strip() or None if model else None,
-                    size_bytes,
-                    None if rotational is None else str(rotational).lower() in ("1", "true"),
-                )
-            )
-    return tuple(disks)
+    return tuple(
+        Disk(
+            device["name"], (device.get("model") or "").strip() or None, int(device["size"]), _spins(device.get("rota"))
+        )
+        for device in (json.loads(lsblk)["blockdevices"] if lsblk else ())
+        if device["type"] == "disk" and int(device["size"] or 0)
+    )
+
+
+def _spins(rota: object) -> bool | None:
+    return None if rota is None else str(rota).lower() in ("1", "true")
 
 
 def _read(host: Host) -> Facts:

@@ -1,4 +1,4 @@
-"""A host as everything else sees it: run commands, move files, start processes. Says nothing about how (ssh.py does).
+"""A host as everything else sees it: run commands, move files, start processes. How that is done is in ssh.py.
 
 `ScriptedHost` is the strict fake for unit tests: a command it was not told about is an error.
 """
@@ -69,15 +69,16 @@ class Host(Protocol):
         """Closes the connection. Idempotent, never raises."""
 
 
-def on_all(action: str, hosts: Sequence[Host], work: Callable[[Host], T]) -> dict[str, T]:
+def on_all(
+    action: str, hosts: Sequence[Host], work: Callable[[Host], T], *, failures: dict[str, BaseException] | None = None
+) -> dict[str, T]:
     """Runs `work` on all hosts at once and waits for all: host name -> result.
 
-    Raises HostsFailed (with every failing host's own error) when one or more failed. `action` is a noun phrase for its message.
+    Raises HostsFailed (with every failing host's own error) when one or more failed, or puts the errors into `failures`, where that
+    is given. `action` is a noun phrase for its message.
     """
-    results: dict[str, T] = {}
-    failures: dict[str, BaseException] = {}
     if not hosts:
-        return results
+        return {}
     with ThreadPoolExecutor(max_workers=len(hosts), thread_name_prefix=f"on_all-{action}") as pool:
         futures = {host.name: pool.submit(work, host) for host in hosts}
         try:
@@ -87,18 +88,15 @@ def on_all(action: str, hosts: Sequence[Host], work: Callable[[Host], T]) -> dic
             for host in hosts:
                 host.close()
             raise
-    for name, future in futures.items():
-        error = future.exception()
-        if error is not None:
-            failures[name] = error
-        else:
-            results[name] = future.result()
-    if failures:
-        programming_errors = [e for e in failures.values() if not isinstance(e, Exception)]
-        if programming_errors:
-            raise programming_errors[0]
-        raise HostsFailed(action, failures)
-    return results
+    failed = {name: error for name, future in futures.items() if (error := future.exception()) is not None}
+    for error in failed.values():
+        if not isinstance(error, Exception):
+            raise error
+    if failures is not None:
+        failures.update(failed)
+    elif failed:
+        raise HostsFailed(action, failed)
+    return {name: future.result() for name, future in futures.items() if name not in failed}
 
 
 class UnscriptedCommand(AssertionError):

@@ -2,12 +2,4 @@
 
 What is wanted is data (packages.py, settings.py), applying it is idempotent, and a host that doesn't hold what was set is an
 error. A host that is the operator's own machine is looked at and never changed.
-
->>> preparation = prepare(hosts, time_server=None, notice=print)
->>> preparation.changed, preparation.rows
 """
-
-from provisioning.preparation.prepare import Preparation, prepare
-from provisioning.preparation.step import Step
-
-__all__ = ["Preparation", "Step", "prepare"]

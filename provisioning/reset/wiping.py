@@ -17,7 +17,7 @@ from provisioning.hosts.inventory import DataDir, HostRecord
 
 WIPE_TIMEOUT_S = 600.0
 TRIM_TIMEOUT_S = 900.0
-_LEAST_DEPTH = 2  # "/", "/home" and the like are nobody's data directory, whatever an inventory says
+_LEAST_DEPTH = 2
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,19 @@ class NotTrimmed:
     why: str
 
 
+def is_plain(path: PurePosixPath) -> bool:
+    """Whether it may be anybody's data directory: "/", "/home" and the like are nobody's, whatever an inventory says."""
+    return path.is_absolute() and ".." not in path.parts and len(path.parts) > _LEAST_DEPTH
+
+
 def check_wipeable(record: HostRecord, data_dir: DataDir) -> str:
     """The base directory that `data_dir` lies below. Raises ResetError if it may not be emptied."""
     bases = [record.root, *([data_dir.mount] if data_dir.owned and data_dir.mount != "/" else [])]
     path = PurePosixPath(data_dir.path)
-    plain = path.is_absolute() and ".." not in path.parts and len(path.parts) > _LEAST_DEPTH
     for base in bases:
         root = PurePosixPath(base)
         below = path != root or base != record.root  # an owned mount itself may be a data directory, the root never
-        if plain and root.is_absolute() and len(root.parts) > 1 and path.is_relative_to(root) and below:
+        if is_plain(path) and root.is_absolute() and len(root.parts) > 1 and path.is_relative_to(root) and below:
             return base
     raise ResetError(
         f"{record.name}: refusing to empty {data_dir.path}: it is neither below the host's root {record.root}"

@@ -203,15 +203,12 @@ def load_thresholds(path: Path = DEFAULT_THRESHOLDS) -> Thresholds:
         raise InvalidInput(
             f"{path}: key 'instances.default' is missing: it holds the profile of unlisted instance types."
         )
-    if thresholds.again_rule.profile not in thresholds.profiles:
-        raise InvalidInput(
-            f"{path}: key 'again_rule.profile' = {thresholds.again_rule.profile!r}: no such profile."
-            f" Valid: {', '.join(sorted(thresholds.profiles))}."
-        )
-    for name, instance in thresholds.instances.items():
-        if instance.profile not in thresholds.profiles:
+    named = {"again_rule": thresholds.again_rule.profile}
+    named |= {f"instances.{name}": instance.profile for name, instance in thresholds.instances.items()}
+    for key, profile in named.items():
+        if profile not in thresholds.profiles:
             raise InvalidInput(
-                f"{path}: key 'instances.{name}.profile' = {instance.profile!r}: no such profile."
+                f"{path}: key '{key}.profile' = {profile!r}: no such profile."
                 f" Valid: {', '.join(sorted(thresholds.profiles))}."
             )
     return thresholds

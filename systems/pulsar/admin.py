@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from provisioning.errors import DeploymentError
+from provisioning.hosts.agents import HttpRequest, HttpResponse, http
 from provisioning.hosts.host import Host
-from provisioning.hosts.remote_http import HttpRequest, HttpResponse, http
 from systems.deployment import PARTITION_LIMIT_S, TOPIC_LIMIT_S, Topic
 from systems.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, NAMESPACE, WEB_PORT, Layout
 

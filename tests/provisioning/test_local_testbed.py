@@ -18,7 +18,7 @@ import pytest
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.hosts.inventory import Inventory, load_inventory
 from provisioning.hosts.ssh import SshHost, connect
-from provisioning.testbeds.local import addresses, privilege_separation, sshd
+from provisioning.testbeds.local import addresses, sshd
 from provisioning.testbeds.local.lock import exclusive
 from provisioning.testbeds.local.processes import HOST_ROOT_VARIABLE
 from provisioning.testbeds.local.testbed import LocalTestbed
@@ -277,18 +277,18 @@ def test_the_systems_sshd_folder_is_not_removed(tmp_path: Path, monkeypatch: pyt
     """The privilege separation folder goes only if samebox made it and no sshd needs it."""
     folder = tmp_path / "run" / "sshd"
     folder.parent.mkdir()
-    monkeypatch.setattr(privilege_separation, "FOLDER", folder)
-    monkeypatch.setattr(privilege_separation, "_OURS", folder / "made-by-samebox")
-    monkeypatch.setattr(privilege_separation, "any_runs", lambda _: True)
-    with privilege_separation.provided():
+    monkeypatch.setattr(sshd, "PRIVILEGE_FOLDER", folder)
+    monkeypatch.setattr(sshd, "_OURS", folder / "made-by-samebox")
+    monkeypatch.setattr(sshd, "any_runs", lambda _: True)
+    with sshd.privilege_separation():
         assert folder.is_dir()
-    privilege_separation.release()
+    sshd.release_privilege_separation()
     assert folder.is_dir()
-    monkeypatch.setattr(privilege_separation, "any_runs", lambda _: False)
-    privilege_separation.release()
+    monkeypatch.setattr(sshd, "any_runs", lambda _: False)
+    sshd.release_privilege_separation()
     assert not folder.exists()
     folder.mkdir()
-    with privilege_separation.provided():
+    with sshd.privilege_separation():
         pass
-    privilege_separation.release()
+    sshd.release_privilege_separation()
     assert folder.is_dir()

@@ -12,7 +12,6 @@ import pytest
 from provisioning.errors import Completed, HostError, HostsFailed
 from provisioning.hosts.host import ScriptedHost
 from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
-from provisioning.preparation import prepare
 from provisioning.preparation.disks import look, provide_disks
 from provisioning.preparation.packages import (
     MANAGERS,
@@ -21,7 +20,7 @@ from provisioning.preparation.packages import (
     provide_packages,
     requirements_of,
 )
-from provisioning.preparation.prepare import FIRST_BOOT, await_first_boot, provide_settings, read_command
+from provisioning.preparation.prepare import FIRST_BOOT, await_first_boot, prepare, provide_settings, read_command
 from provisioning.preparation.settings import settings_of
 from provisioning.preparation.step import as_root
 from provisioning.preparation.time_service import PTP_DEVICE, SOURCES, follow_script, provide_time_server, selected

@@ -14,7 +14,8 @@ import pytest
 from provisioning.errors import HostsFailed
 from provisioning.hosts.inventory import DataDir
 from provisioning.hosts.ssh import SshHost, connect
-from provisioning.preparation import Preparation, prepare, settings
+from provisioning.preparation import settings
+from provisioning.preparation.prepare import Preparation, prepare
 from systems.registry import requirements
 from tests.provisioning.other_machine import SETTINGS, OtherMachine, other_machine
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from provisioning.errors import Completed, DeploymentError, UnsupportedDurability
+from provisioning.hosts.agents import HttpRequest, HttpResponse
 from provisioning.hosts.host import Host, ScriptedHost
 from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
-from provisioning.hosts.remote_http import HttpRequest, HttpResponse
 from systems.deployment import Plan, Topic
 from systems.jvm.processes import settings_of
 from systems.jvm.readback import properties_told

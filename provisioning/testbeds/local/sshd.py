@@ -1,16 +1,19 @@
 """One local host: an sshd of its own on a loopback address, with a root directory and a host key of its own.
 
-It starts and describes one host; choosing addresses, and cleaning up, is the testbed's.
+An sshd that root starts insists on a folder /run/sshd. It is made when missing, and removed when it was ours and no sshd runs.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import pwd
 import secrets
 import shutil
 import socket
 import subprocess
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -18,10 +21,12 @@ from provisioning.errors import HostUnreachable, MissingRequirement
 from provisioning.hosts.inventory import DataDir, HostRecord, SshAddress
 from provisioning.hosts.looks import looks
 from provisioning.testbeds.local.addresses import SSH_PORT, Slot
-from provisioning.testbeds.local.processes import HOST_ROOT_VARIABLE, SSHD_CONFIG, listener_of
+from provisioning.testbeds.local.processes import HOST_ROOT_VARIABLE, SSHD_CONFIG, any_runs, listener_of
 
 START_TIMEOUT_S = 15.0
 DATA_DIRS = ("data-1", "data-2")
+PRIVILEGE_FOLDER = Path("/run/sshd")
+_OURS = PRIVILEGE_FOLDER / "made-by-samebox"
 
 
 class AddressTaken(Exception):
@@ -192,3 +197,41 @@ def _data_dir(path: Path) -> DataDir:
         if path.is_relative_to(where) and len(where) >= len(mount):
             device, mount = source.split()[1], where
     return DataDir(path=str(path), device=device, mount=mount, owned=False)
+
+
+@contextlib.contextmanager
+def privilege_separation() -> Iterator[None]:
+    """The folder is there, and isn't removed by another samebox process before the sshd started inside has begun."""
+    if not _is_needed():
+        yield
+        return
+    with _locked():
+        if not PRIVILEGE_FOLDER.exists():
+            PRIVILEGE_FOLDER.mkdir(mode=0o755)
+            _OURS.touch()
+        yield
+
+
+def release_privilege_separation() -> None:
+    """Removes the folder if samebox made it and no sshd runs any more."""
+    if not _is_needed():
+        return
+    with _locked():
+        if _OURS.exists() and not any_runs("sshd"):
+            _OURS.unlink()
+            with contextlib.suppress(OSError):
+                PRIVILEGE_FOLDER.rmdir()
+
+
+def _is_needed() -> bool:
+    return os.geteuid() == 0 and PRIVILEGE_FOLDER.parent.is_dir()
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
+    parent = os.open(PRIVILEGE_FOLDER.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(parent, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(parent)

@@ -16,7 +16,7 @@ from provisioning.errors import HostError, HostUnreachable, InvalidInput, Missin
 from provisioning.hosts.host import Host, on_all
 from provisioning.hosts.inventory import INVENTORY_SCHEMA, HostRecord, Inventory, Role, TestbedRecord, load_inventory
 from provisioning.hosts.ssh import connect
-from provisioning.testbeds.local import privilege_separation, sshd
+from provisioning.testbeds.local import sshd
 from provisioning.testbeds.local.addresses import Slot, free_blocks
 from provisioning.testbeds.local.lock import exclusive
 from provisioning.testbeds.local.processes import SSHD_CONFIG, belongs_to, belongs_under, end_processes, orphaned
@@ -94,7 +94,7 @@ class LocalTestbed:
             (self._state_dir / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # kept while it holds something that isn't the testbed's, as the lock
             self._state_dir.rmdir()
-        privilege_separation.release()
+        sshd.release_privilege_separation()
 
     def _written(self) -> Inventory | None:
         try:
@@ -109,7 +109,7 @@ class LocalTestbed:
             return False
         self._end_processes()
         try:
-            with privilege_separation.provided():
+            with sshd.privilege_separation():
                 for host in ended.hosts:
                     sshd.start_again(host)
             on_all("logging in", connect(ended), _logs_in)
@@ -146,7 +146,7 @@ class LocalTestbed:
         sshd.make_key(operator_key, f"samebox-{self._name}")
         for slots in free_blocks(self._roles, self._broker_ports):
             try:
-                with privilege_separation.provided():
+                with sshd.privilege_separation():
                     records = tuple(self._start(slot, 1) for slot in slots)
             except sshd.AddressTaken:  # another testbed was faster; its block is its own
                 end_processes(belongs_under(self._hosts_dir))
@@ -171,7 +171,7 @@ class LocalTestbed:
         end_processes(belongs_to(root))
         _remove(root)
         try:
-            with privilege_separation.provided():
+            with sshd.privilege_separation():
                 return self._start(Slot(old.name, old.role, old.address), old.generation + 1)
         except sshd.AddressTaken:
             raise MissingRequirement(

@@ -28,11 +28,11 @@ from provisioning.hosts.inventory import (
     SshAddress,
     TestbedRecord,
 )
+from provisioning.reset.wiping import is_plain
 
 OWN_HOSTS_SCHEMA = 1
 KIND = "inventory"
 KNOWN_HOSTS = Path("~/.ssh/known_hosts")
-_LEAST_DEPTH = 2
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _problems(own: OwnHosts) -> Iterator[str]:
         if host.role != "client" and not host.data_dirs:
             yield f"{where}.data_dirs' is missing: {host.name} is a {host.role}, which keeps its data somewhere."
         root = PurePosixPath(host.root or own.root)
-        if not _is_plain(root):
+        if not is_plain(root):
             yield f"{where}.root' = {str(root)!r}: an absolute path at least two folders deep is needed."
         for index, data_dir in enumerate(host.data_dirs):
             yield from _data_dir_problems(f"{where}.data_dirs.{index}", data_dir, root)
@@ -116,7 +116,7 @@ def _problems(own: OwnHosts) -> Iterator[str]:
 
 def _data_dir_problems(where: str, data_dir: OwnDataDir, root: PurePosixPath) -> Iterator[str]:
     path, mount = PurePosixPath(data_dir.path), PurePosixPath(data_dir.mount or data_dir.path)
-    if not _is_plain(path):
+    if not is_plain(path):
         yield f"{where}.path' = {data_dir.path!r}: an absolute path at least two folders deep is needed."
     if data_dir.owned:
         if not data_dir.device.startswith("/dev/"):
@@ -128,10 +128,6 @@ def _data_dir_problems(where: str, data_dir: OwnDataDir, root: PurePosixPath) ->
             f"{where}.path' = {data_dir.path!r}: it is emptied before each trial, so it must lie below root ({root}),"
             " or on a device with owned = true."
         )
-
-
-def _is_plain(path: PurePosixPath) -> bool:
-    return path.is_absolute() and ".." not in path.parts and len(path.parts) > _LEAST_DEPTH
 
 
 def _record(own: OwnHosts, host: OwnHost, path: Path, where: str, known_hosts: Path) -> HostRecord:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from provisioning.hosts import agents, remote_http
+from provisioning.hosts import agents
+from provisioning.hosts.agents import HttpRequest, http
 from provisioning.hosts.host import Host, ScriptedHost
-from provisioning.hosts.remote_http import HttpRequest, http
 from tests.orchestrator.folder_host import record
 
 LONGEST_WORD_BYTES = 131_072  # what Linux takes (MAX_ARG_STRLEN)
@@ -25,7 +25,7 @@ def test_ten_thousand_requests_fit_their_command_lines(monkeypatch: pytest.Monke
         asked.append(len(request["requests"]))
         return {"responses": [{"status": 200, "body": one["url"]} for one in request["requests"]]}
 
-    monkeypatch.setattr(remote_http, "ask", ask)
+    monkeypatch.setattr(agents, "ask", ask)
     urls = [f"http://127.0.0.11:8080/admin/v2/it's-topic-partition-{number}/internalStats" for number in range(10_000)]
     answers = http(
         ScriptedHost(record("broker-1", "broker", "/box")), [HttpRequest("GET", url) for url in urls], parallel=16
