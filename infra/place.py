@@ -17,7 +17,7 @@ import pulumi_aws as aws
 from infra.settings import ANY_ZONE, Settings, zone_pattern
 
 GUIDE = "docs/aws.md, A network of your own"
-NEXT_STEP = "Set other types, or another region with an image of its own (docs/aws.md, Config keys)."
+NEXT_STEP = "Choose other types, or another region with an image of its own (docs/aws.md, Config keys)."
 EMR_TAG = {"for-use-with-amazon-emr-managed-policies": "true"}  # EMR's managed policy acts on nothing that lacks it
 
 
@@ -34,7 +34,7 @@ def choose_zone(settings: Settings, opts: pulumi.InvokeOptions) -> str:
     if not whole:
         each = "\n".join(f"  {kind}: {', '.join(sorted(zones)) or 'none'}" for kind, zones in offered.items())
         raise pulumi.RunError(
-            f"samebox:availabilityZone {ANY_ZONE}: no zone of {settings.region} has all types. Zones that have\n{each}\n{NEXT_STEP}"
+            f"samebox:availabilityZone {ANY_ZONE}: no zone of {settings.region} offers all types. Zones by type:\n{each}\n{NEXT_STEP}"
         )
     return whole[0]
 
@@ -72,7 +72,7 @@ def given_network(settings: Settings, opts: pulumi.InvokeOptions) -> GivenNetwor
         problems = [str(error)]
     if problems:
         told = "\n".join(f"  {problem}" for problem in problems)
-        raise pulumi.RunError(f"the network that the stack's config names can't be used ({GUIDE}):\n{told}")
+        raise pulumi.RunError(f"the network named in the stack's config can't be used ({GUIDE}):\n{told}")
     return GivenNetwork(settings.vpc_id, settings.subnet_id, settings.report_subnet_id, prefix_list.id)
 
 
@@ -107,7 +107,7 @@ def _problems(settings: Settings, opts: pulumi.InvokeOptions) -> Iterator[str]:
     if not any(_leads_to_operator(route, settings.operator_cidr) for route in table.routes):
         yield (
             f"samebox:subnetId {settings.subnet_id}: its route table {table.route_table_id} has no route through an internet gateway"
-            f" to {settings.operator_cidr}, so nobody reaches the hosts by SSH"
+            f" to {settings.operator_cidr}, so the hosts can't be reached by SSH"
         )
 
 
@@ -116,7 +116,7 @@ def _lacks_tag(subnet_id: str, tags: Mapping[str, str]) -> Iterator[str]:
         ((name, value),) = EMR_TAG.items()
         yield (
             f"samebox:reportSubnetId {subnet_id} lacks the tag {name}={value}, without which EMR's service role may not use it."
-            f" Whose subnet it is types: aws ec2 create-tags --resources {subnet_id} --tags Key={name},Value={value}"
+            f" Its owner can add it: aws ec2 create-tags --resources {subnet_id} --tags Key={name},Value={value}"
         )
 
 

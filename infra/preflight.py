@@ -58,13 +58,13 @@ def check_image(settings: Settings, opts: pulumi.InvokeOptions) -> None:
         return
     if found.architecture != settings.architecture:
         raise pulumi.RunError(
-            f"samebox:ami {ami} is for {found.architecture}; the hosts are {settings.architecture}. Look up one for them and pin it, "
-            f"or take other types:\n{_how_to_pin(settings)}"
+            f"samebox:ami {ami} is for {found.architecture}; the hosts are {settings.architecture}. Look up one that fits and pin it, "
+            f"or choose other types:\n{_how_to_pin(settings)}"
         )
     if found.deprecation_time and datetime.fromisoformat(found.deprecation_time) <= datetime.now(UTC):
         pulumi.log.warn(
-            f"samebox:ami {ami} has been deprecated since {found.deprecation_time[:10]}. It launches as before, and repeats what "
-            f"was measured with it, until its owner removes it ({GUIDE})."
+            f"samebox:ami {ami} has been deprecated since {found.deprecation_time[:10]}. It still launches, so that measurements "
+            f"can be repeated, until its owner removes it ({GUIDE})."
         )
 
 
@@ -84,8 +84,9 @@ def _running_with_it(settings: Settings, opts: pulumi.InvokeOptions) -> int:
 
 def _absent(settings: Settings) -> str:
     return (
-        f"doesn't exist in {settings.region}, not as a deprecated image either: it is another region's, as AMI ids hold for one region "
-        f"only, or its owner has removed it ({GUIDE}). Look up today's and pin it, which replaces every host:\n{_how_to_pin(settings)}"
+        f"doesn't exist in {settings.region}, not even as a deprecated image: it belongs to another region (an AMI id is valid in one "
+        f"region only), or its owner has removed it ({GUIDE}). Look up the current one and pin it, which replaces every host:\n"
+        f"{_how_to_pin(settings)}"
     )
 
 

@@ -213,7 +213,7 @@ def _sentence(problem: Any, now: datetime) -> str:
         return f"samebox:{key} is unknown.{guess} Valid keys: {', '.join(valid)}."
     message = str(problem["msg"]).removeprefix("Value error, ").removesuffix(".")
     if problem["type"] == "string_pattern_mismatch":
-        message = "is not what this key takes"
+        message = "is not of the form that this key takes"
     given = "" if key == "hostKeySeed" else f" = {problem['input']!r}"
     return f"samebox:{key}{given}: {message[:1].lower()}{message[1:]}. Set it: {set_command(key, now)}"
 
@@ -224,7 +224,7 @@ def _contradictions(settings: Settings, now: datetime) -> list[str]:
     zone = settings.availability_zone
     if zone != ANY_ZONE and not re.fullmatch(zone_pattern(settings.region), zone):
         problems.append(
-            f"samebox:availabilityZone {zone} isn't a zone of region {settings.region}, nor {ANY_ZONE}, which stands for the first"
+            f"samebox:availabilityZone {zone} isn't a zone of region {settings.region}, nor {ANY_ZONE}, which means the first"
             f" that has all types. Set it: {set_command('availabilityZone', now)}"
         )
     unknown = sorted(set(settings.generations) - set(settings.host_names))
@@ -247,13 +247,13 @@ def _network_problems(settings: Settings, now: datetime) -> list[str]:
     if len(lacking) == len(given):
         return []
     problems = [
-        f"samebox:{key} is missing: {', '.join(NETWORK_KEYS)} go together, or none of them is set."
+        f"samebox:{key} is missing: {', '.join(NETWORK_KEYS)} must be set together, or not at all."
         f" Set it: {set_command(key, now)}"
         for key in lacking
     ]
     if settings.availability_zone == ANY_ZONE:
         problems.append(
-            f"samebox:availabilityZone is {ANY_ZONE}, and a subnet that is there stands in one zone: name it."
+            f"samebox:availabilityZone is {ANY_ZONE}, but an existing subnet is in one zone: name that zone."
             f" Set it: {set_command('availabilityZone', now)}"
         )
     return problems
@@ -278,11 +278,11 @@ def _time_problems(settings: Settings, now: datetime) -> list[str]:
     expires = datetime.fromisoformat(settings.expires)
     if expires <= now:
         return [
-            f"samebox:expires {settings.expires} is in the past. Set when the hosts shall end: {set_command('expires', now)}"
+            f"samebox:expires {settings.expires} is in the past. Set when the hosts should end: {set_command('expires', now)}"
         ]
     if expires > now + LONGEST_LIFE:
         return [
-            f"samebox:expires {settings.expires} is more than {LONGEST_LIFE.days} days ahead: hosts forgotten cost money."
+            f"samebox:expires {settings.expires} is more than {LONGEST_LIFE.days} days ahead: forgotten hosts cost money."
             f" Set a nearer time (`samebox extend` moves it later): {set_command('expires', now)}"
         ]
     if datetime.fromisoformat(settings.created) >= expires:

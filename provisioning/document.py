@@ -38,10 +38,10 @@ def read_text(path: Path, *, most_bytes: int = MOST_BYTES) -> str:
             kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe, socket or device"
             raise InvalidInput(f"{path}: {kind}; a file is needed.", next_step=_files_there(path))
         if found.st_size > most_bytes:
-            raise InvalidInput(f"{path}: it has {found.st_size:,} bytes, and such a file at most {most_bytes:,}.")
+            raise InvalidInput(f"{path}: it has {found.st_size:,} bytes; at most {most_bytes:,} are read.")
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        missing = "a link to nothing" if path.is_symlink() else "no such file"
+        missing = "a dangling symbolic link" if path.is_symlink() else "no such file"
         raise InvalidInput(f"{path}: {missing}.", next_step=_files_there(path)) from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1

@@ -82,7 +82,7 @@ def start(host: Host, daemons: Sequence[Daemon]) -> dict[str, int]:
     if "error" in answer:
         raise DeploymentError(
             f"{host.name}: can't start {', '.join(daemon.name for daemon in daemons)}: {answer['error']}",
-            next_step="End what runs on the testbed first: `samebox down` and `samebox up`, or run the trial again.",
+            next_step="Stop what is running on the testbed first: `samebox down` and `samebox up`, or run the trial again.",
         )
     return dict(answer["pids"])
 
@@ -120,7 +120,7 @@ def stop(
         raise HostError(
             host.name,
             f"still running {KILL_WAIT_S:g} s after SIGKILL: {left}",
-            next_step=f"Look at the process on {host.name}; one in state D waits for its disk.",
+            next_step=f"Check the process on {host.name}; one in state D is waiting for its disk.",
         )
     return tuple(answer["killed"])
 
@@ -180,7 +180,7 @@ def await_ready(
             return
         if time.monotonic() >= deadline:
             late = [_lateness(host, answer) for host, answer in answers.items() if answer["pending"]]
-            raise DeploymentError(f"{action}: not complete after {limit_s:g} s.\n" + "\n".join(late))
+            raise DeploymentError(f"{action}: not ready after {limit_s:g} s.\n" + "\n".join(late))
 
 
 def _await_slice(host: Host, probes: Sequence[Any], names: Sequence[str], slice_s: float) -> Any:

@@ -73,7 +73,7 @@ def parse_facts(text: str) -> Facts:
         name, _, body = section.partition("\n")
         parts[name.strip()] = body.strip()
     if not parts["kernel"] or not parts["boot_id"]:
-        raise ValueError("neither kernel nor boot id may be missing")
+        raise ValueError("kernel or boot id is missing")
     cpus = _found(r"^CPU\(s\):\s*(\d+)", parts["lscpu"])
     memory_kib = _found(r"MemTotal:\s*(\d+) kB", parts["memory"])
     load = _found(r"^([\d.]+) ", parts["load"])

@@ -203,7 +203,7 @@ kill -KILL -- -{process_group} 2>/dev/null"""
             try:
                 return link, link.open_channel(max(OPEN_TIMEOUT_S, timeout_s))
             except (SessionRefused, LinkLost) as error:
-                raise self._cut(f"opens no session: {error}") from None
+                raise self._cut(f"it accepts no new session: {error}") from None
 
     def _cut(self, message: str) -> HostUnreachable:
         next_step = "Check that the host is up; look at its load, its memory and its network."

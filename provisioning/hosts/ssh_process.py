@@ -33,7 +33,7 @@ class SshProcess:
             with self._writing:
                 self._session.send(line.encode() + b"\n", time.monotonic() + SEND_STALL_S)
         except DeadlinePassed:
-            raise HostError(self._host, f"reads no input: {self._command[:400]}") from None
+            raise HostError(self._host, f"it doesn't read its input: {self._command[:400]}") from None
         except (OSError, EOFError):
             raise self._gone() from None
 

@@ -71,7 +71,7 @@ def look(host: Host, data_dir: DataDir) -> Disk:
             next_step=f"Correct data_dirs of {host.name}; its disks:\n{disks}",
         )
     if completed.exit_status != 0:
-        raise HostError(host.name, f"{data_dir.device} can't be looked at: {completed.stderr.strip()[-400:]}")
+        raise HostError(host.name, f"{data_dir.device} can't be inspected: {completed.stderr.strip()[-400:]}")
     path, kind, label, listed = completed.stdout.split("\n", 3)
     tree = json.loads(listed)["blockdevices"]
     names = [node["name"] for node in _walk(tree)]
@@ -89,14 +89,12 @@ def _plan(host: Host, data_dir: DataDir, disk: Disk, erase: bool) -> Iterator[st
     """The root commands that a disk still needs; none = as wanted. Raises HostError when it must not be touched."""
     device, mount = disk.path, data_dir.mount
     if mount == "/" or not PurePosixPath(mount).is_absolute():
-        raise HostError(
-            host.name, f"{data_dir.device} is called owned, but its mount is {mount}: no data disk is there."
-        )
+        raise HostError(host.name, f"{data_dir.device} is marked owned, but {mount} can't be the mount of a data disk.")
     elsewhere = [where for where in disk.mounts if where != mount]
     if elsewhere:
         raise HostError(
             host.name,
-            f"{data_dir.device} is called owned, but it is in use: mounted on {', '.join(elsewhere)}, not on {mount}.",
+            f"{data_dir.device} is marked owned, but it is in use: mounted on {', '.join(elsewhere)}, not on {mount}.",
             next_step="Correct its device or mount in the inventory, or unmount it there.",
         )
     if mount in disk.mounts:
@@ -105,7 +103,7 @@ def _plan(host: Host, data_dir: DataDir, disk: Disk, erase: bool) -> Iterator[st
             raise HostError(
                 host.name,
                 f"{mount} has {filesystem} on {data_dir.device}, wanted xfs.",
-                next_step="Unmount it there, then `samebox prepare --erase` makes an xfs of it (its content is lost).",
+                next_step="Unmount it there, then `samebox prepare --erase` formats it as xfs (its content is lost).",
             )
         if not _as_wanted(options):
             yield f"mount -o remount,{OPTIONS} {shlex.quote(mount)}"
@@ -117,7 +115,7 @@ def _plan(host: Host, data_dir: DataDir, disk: Disk, erase: bool) -> Iterator[st
             raise HostError(
                 host.name,
                 f"{data_dir.device} is not empty: it holds {held}.",
-                next_step="Look whether somebody needs it. `samebox prepare --erase` overwrites every owned disk that isn't empty.",
+                next_step="Check whether anybody needs it. `samebox prepare --erase` overwrites every owned disk that isn't empty.",
             )
         yield f"wipefs --all --quiet {shlex.quote(device)}"
         yield f"mkfs.xfs -f -q -L {LABEL} {shlex.quote(device)}"
@@ -139,7 +137,7 @@ def _apply(host: Host, data_dir: DataDir, disk: Disk, plan: list[str]) -> Step:
     if filesystem != "xfs" or not _as_wanted(options) or again.mounts != (data_dir.mount,):
         where = ", ".join(again.mounts) or "nowhere"
         found = f"{filesystem or 'nothing'} {options}".strip()
-        raise HostError(host.name, f"{name}: wanted {WANTED} there, found {found}, and the disk mounted {where}.")
+        raise HostError(host.name, f"{name}: wanted {WANTED} there, found {found}; the disk is mounted {where}.")
     status: Status = "changed" if plan else "as wanted"
     return Step(host.name, name, WANTED, _shown(data_dir, disk), f"{filesystem} {options}", status, WHY)
 
@@ -174,7 +172,9 @@ def _directories(host: Host, *, may_change: bool) -> Iterator[Step]:
             # only the directory itself changes hands: what lies below may be somebody's
             host.run(as_root(f"mkdir -p -- {quoted} && chown {user}: -- {quoted}"))
             if host.run(test, check=False).exit_status != 0:
-                raise HostError(host.name, f"{path}: wanted a directory that {user} may write in; it isn't.")
+                raise HostError(
+                    host.name, f"{path}: {user} still can't write there after it was made and given to that user."
+                )
         before = "there" if there else "missing or not writable"
         after = "there" if there or may_change else before
         status: Status = "as wanted" if there else "changed" if may_change else "left"

@@ -119,7 +119,7 @@ def provide_packages(
             raise HostError(
                 host.name,
                 f"still missing after the installation: {', '.join(one.name for one in still)}.",
-                next_step="If an older one comes first on the PATH there, put the newer first.",
+                next_step="If an older version comes first on the PATH there, put the newer one first.",
             )
     return [
         Step(
@@ -141,7 +141,7 @@ def _install(host: Host, missing: Sequence[Requirement]) -> None:
         raise HostError(
             host.name,
             f"missing: {', '.join(one.name for one in missing)}; unsupported distribution, so samebox can't install them.",
-            next_step=f"Install them there by hand; valid choices for doing it by itself: {', '.join(sorted(MANAGERS))}.",
+            next_step=f"Install them there by hand. Distributions that samebox installs on: {', '.join(sorted(MANAGERS))}.",
         )
     manager = MANAGERS[kind]
     names = sorted({package for one in missing for package in one.packages[kind]})
@@ -151,15 +151,15 @@ def _install(host: Host, missing: Sequence[Requirement]) -> None:
         raise HostError(
             host.name,
             f"can't install {', '.join(names)}: exit {completed.exit_status}: {completed.stderr.strip()[-600:]}",
-            next_step="See whether the host reaches its package repository, or install them there by hand.",
+            next_step="Check that the host reaches its package repository, or install them there by hand.",
         )
     after = _versions(host.run(manager.installed).stdout)
     upgraded = [f"{name} {old} -> {after[name]}" for name, old in before.items() if after.get(name, old) != old]
     if upgraded:
         raise HostError(
             host.name,
-            f"installing {', '.join(names)} changed packages that were there: {'; '.join(upgraded[:5])}.",
-            next_step="Hosts that are compared must have the same packages: bring all of them to one state first.",
+            f"installing {', '.join(names)} changed packages that were already installed: {'; '.join(upgraded[:5])}.",
+            next_step="Hosts that are compared must have the same packages: bring all of them to the same state first.",
         )
 
 

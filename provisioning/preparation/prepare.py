@@ -117,7 +117,7 @@ def provide_settings(host: Host, *, may_change: bool) -> list[Step]:
             raise HostError(
                 host.name,
                 "; ".join(lines),
-                next_step="See there who holds them (tuned, a container, a virtual machine's host), then prepare again.",
+                next_step="Check what overrides them there (tuned, a container, a hypervisor), then run `samebox prepare` again.",
             )
     return [
         Step(

@@ -15,7 +15,7 @@ from provisioning.hosts.host import Host
 from provisioning.hosts.looks import looks
 from provisioning.preparation.step import Status, Step, as_root
 
-WHY = "every host by the same server, near by: end-to-end latency is told by two clocks"
+WHY = "all hosts by the same server, close by: end-to-end latency is measured with two clocks"
 AWAIT_S = 90.0
 _POLL_S = 2.0
 PTP_DEVICE = "/dev/ptp_ena"
@@ -46,7 +46,7 @@ def provide_time_server(
         return Step(host.name, "clock", wanted, _shown(before), _shown(before), status, WHY)
     completed = host.run(as_root(follow_script(time_server, ptp=ptp)), check=False)
     if completed.exit_status != 0:
-        raise HostError(host.name, f"chrony can't be told to follow {best}: {completed.stderr.strip()[-400:]}")
+        raise HostError(host.name, f"chrony can't be made to follow {best}: {completed.stderr.strip()[-400:]}")
     for _ in looks(AWAIT_S, every_s=_POLL_S, sleep=sleep):
         after = selected(host.run(SOURCES, check=False).stdout)
         if after == best:
@@ -57,7 +57,7 @@ def provide_time_server(
     raise HostError(
         host.name,
         f"clock: wanted chrony to follow {best}, found {_shown(after)} after {AWAIT_S:g} s.\n{table}",
-        next_step=f"See whether {host.name} reaches {time_server} (UDP port 123).",
+        next_step=f"Check that {host.name} reaches {time_server} (UDP port 123).",
     )
 
 

@@ -144,7 +144,7 @@ def _await_gone(hosts: Sequence[Host], running: Callable[[Host], Mapping[str, in
             )
             raise ResetError(
                 f"still running {timeout_s:g} s after everything was stopped: {shown}",
-                next_step="Look at these processes on their hosts; one in state D waits for its disk.",
+                next_step="Check these processes on their hosts; one in state D is waiting for its disk.",
             )
         time.sleep(_POLL_S)
 

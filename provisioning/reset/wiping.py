@@ -55,7 +55,7 @@ def check_wipeable(record: HostRecord, data_dir: DataDir) -> str:
             return base
     raise ResetError(
         f"{record.name}: refusing to empty {data_dir.path}: it is neither below the host's root {record.root}"
-        " nor on a mount that the inventory calls owned.",
+        " nor on a mount that the inventory marks as owned.",
         next_step="Correct the host's data_dirs in the inventory.",
     )
 
@@ -117,5 +117,5 @@ def _trim_mount(host: Host, data_dir: DataDir) -> Trimmed | NotTrimmed:
         return NotTrimmed(host.name, data_dir.device, why)
     size = parse_trimmed_bytes(completed.stdout)
     if size is None:
-        raise HostError(host.name, f"fstrim {data_dir.mount} said something unexpected: {completed.stdout[-200:]}")
+        raise HostError(host.name, f"unexpected output of fstrim {data_dir.mount}: {completed.stdout[-200:]}")
     return Trimmed(host.name, data_dir.device, data_dir.mount, size)

@@ -68,12 +68,12 @@ class Interpreter:
 def interpreter_of(host: Host) -> tuple[str, Interpreter]:
     """The path and the kind of the host's Python. Raises HostError when there is none that fits."""
     completed = host.run(FACTS_COMMAND, check=False)
-    wanted = f"Install Python {PYTHON_VERSION} on {host.name} (it is needed as python{PYTHON_VERSION} or python3)."
+    wanted = f"Install Python {PYTHON_VERSION} on {host.name} (as python{PYTHON_VERSION} or python3)."
     if not completed.stdout.strip():
         raise HostError(host.name, f"no Python: {completed.stderr.strip()[-300:]}", next_step=wanted)
     facts = json.loads(completed.stdout.strip().splitlines()[-1])
     if not facts["version"].startswith(f"{PYTHON_VERSION}."):
-        found = f"its Python is {facts['version']} ({facts['executable']}), what runs there needs {PYTHON_VERSION}"
+        found = f"its Python is {facts['version']} ({facts['executable']}); {PYTHON_VERSION} is required"
         raise HostError(host.name, found, next_step=wanted)
     glibc = re.fullmatch(r"glibc (\d+)\.(\d+)", facts["libc"])
     if glibc is None:
@@ -167,7 +167,7 @@ def download_wheels(interpreter: Interpreter, lock_file: Path, cache_dir: Path, 
                     interpreter,
                     lock_file,
                     failure="the Python libraries can't be downloaded",
-                    next_step="The first download needs a package index within reach; later ones are served from the cache.",
+                    next_step="The first download needs access to a package index; later ones are served from the cache.",
                 )
                 aside.rename(wheels)
     return wheels

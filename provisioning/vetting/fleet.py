@@ -72,7 +72,7 @@ def _on_one_figure(one: _Compared, figures: int, rule: FleetRule) -> Verdict:
         )
     reason = f"bound {_shown(one, reject)}, crossed in {rule.false_rejections:.0%} of healthy fleets of {disks}"
     if disks < rule.min_disks:
-        return _verdict(one, "warn", f"{reason}, but {disks} can't say which one is off")
+        return _verdict(one, "warn", f"{reason}, but of {disks} nobody can tell which one is off")
     return _verdict(one, "reject", reason)
 
 

@@ -86,7 +86,7 @@ def _alone(series: Series, thresholds: Thresholds) -> Iterator[Verdict]:
 def _probed(series: Series, thresholds: Thresholds) -> Iterator[Verdict]:
     errors = {probe: reason for repeat in series.repeats for probe, reason in repeat.errors.items()}
     for probe, reason in sorted(errors.items()):
-        sentence = f"The {probe} probe could not be taken: {reason}."
+        sentence = f"The {probe} probe could not be run: {reason}."
         yield Verdict(probe, "probe", thresholds.probe_rule.verdict, sentence)
 
 

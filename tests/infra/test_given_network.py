@@ -85,7 +85,7 @@ def test_a_subnet_may_follow_the_main_route_table(tmp_path: Path) -> None:
         ),
         ({"subnets": {HOSTS: FIT["subnets"][HOSTS]}}, f"samebox:reportSubnetId {REPORT} can't be looked up"),
         ({"routes": FIT["routes"][:1]}, "no route through an internet gateway to 203.0.113.7/32"),
-        ({"routes": [{"cidrBlock": "0.0.0.0/0", "natGatewayId": "nat-0"}]}, "nobody reaches the hosts by SSH"),
+        ({"routes": [{"cidrBlock": "0.0.0.0/0", "natGatewayId": "nat-0"}]}, "the hosts can't be reached by SSH"),
         ({"routes": [{"cidrBlock": "203.0.112.0/24", "gatewayId": "igw-0"}]}, "no route through an internet gateway"),
     ],
 )

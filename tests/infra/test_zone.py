@@ -56,7 +56,7 @@ def test_where_no_zone_has_all_types_it_is_said_which_has_which(tmp_path: Path) 
     recording = record(
         preset("smoke", tmp_path, availabilityZone="any"), offered={**OFFERED, "i3en.large": ["us-west-2d"]}
     )
-    assert "no zone of us-west-2 has all types" in recording.error
+    assert "no zone of us-west-2 offers all types" in recording.error
     assert "i3en.large: us-west-2d" in recording.error and "m5n.large: us-west-2a, us-west-2b" in recording.error
     assert [each.type for each in recording.resources] == ["pulumi:providers:aws"]
 

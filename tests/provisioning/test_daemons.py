@@ -119,7 +119,7 @@ def test_an_unmet_probe_is_told_after_the_limit() -> None:
     answer = {"died": {}, "pending": [probe], "waiting": ["a quorum: refused"], "logs": {"broker": "electing"}}
     asked = host({await_request(0.0, [probe]): answer})
     with pytest.raises(
-        DeploymentError, match=r"not complete after 0 s(.|\n)*waiting for a quorum: refused(.|\n)*electing"
+        DeploymentError, match=r"not ready after 0 s(.|\n)*waiting for a quorum: refused(.|\n)*electing"
     ):
         daemons.await_ready(
             "starting", {"broker-1": [daemons.Probe("a quorum", port=1)]}, {"broker-1": ["broker"]}, [asked], limit_s=0

@@ -118,7 +118,7 @@ def test_hosts_that_ended_are_started_again(tmp_path: Path, killed: int) -> None
         for host in connect(before):
             assert host.get(f"{host.record.data_dirs[0].path}/segment") == b"kept"
             host.close()
-        assert notices == ["The testbed's hosts had ended: they were started again, with their keys and directories."]
+        assert notices == ["The testbed's hosts had ended; they were started again with the same keys and directories."]
     finally:
         testbed.down()
     assert processes_naming(tmp_path / "state") == []

@@ -104,7 +104,7 @@ def test_the_same_machines_are_the_same_instances(tmp_path: Path) -> None:
         ('device = "/dev/nvme1n1", ', "", ("'hosts.0.data_dirs.0.device'", "name the device")),
         ('"/opt/samebox/data-2"', '"/home/bench/data"', ("'hosts.0.data_dirs.1.path'", "must lie below root")),
         ('"/opt/samebox/data-2"', '"/opt"', ("'hosts.0.data_dirs.1.path'", "two folders deep")),
-        ("owned = true", 'owned = true, mount = "/mnt/other"', ("'hosts.0.data_dirs.0.mount'", "doesn't lie on it")),
+        ("owned = true", 'owned = true, mount = "/mnt/other"', ("'hosts.0.data_dirs.0.mount'", "isn't below it")),
         ("owned = true", 'owned = true, mount = "/"', ("'hosts.0.data_dirs.0.mount'",)),
         ('"key"', '"no-such-key"', ("'identity_file'", "no such file")),
         ('instance_type = "r640"', 'root = "/"', ("'hosts.0.root'",)),
@@ -190,7 +190,7 @@ def test_sudo_is_asked_for_with_the_line_to_type(tmp_path: Path) -> None:
     """Without root nothing else is worth asking."""
     host = scripted(tmp_path)
     host.answers[as_root("true")] = Completed("", "", "sudo: a password is required", 1)
-    with pytest.raises(HostError, match="bench may not become root") as raised:
+    with pytest.raises(HostError, match="bench can't become root") as raised:
         require_root(host)
     assert "NOPASSWD" in raised.value.next_step
 
@@ -215,7 +215,7 @@ def test_an_owned_directory_must_lie_on_its_device(tmp_path: Path) -> None:
     host = scripted(tmp_path)
     owned = host.record.data_dirs[0]
     check_mounted(Answering(host, "/dev/nvme1n1\n/dev/nvme1n1\n"), owned)
-    with pytest.raises(HostError, match="does not lie on /dev/nvme1n1 but on /dev/sda2") as raised:
+    with pytest.raises(HostError, match="is on /dev/sda2, not on /dev/nvme1n1") as raised:
         check_mounted(Answering(host, "/dev/nvme1n1\n/dev/sda2\n"), owned)
     assert "samebox prepare" in raised.value.next_step
 

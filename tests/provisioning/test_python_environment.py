@@ -80,7 +80,7 @@ def test_reads_the_host_python() -> None:
     [
         (
             {"executable": "/usr/bin/python3", "version": "3.9.16", "machine": "x86_64", "libc": "glibc 2.34"},
-            "client-1: its Python is 3.9.16 (/usr/bin/python3), what runs there needs 3.11",
+            "client-1: its Python is 3.9.16 (/usr/bin/python3); 3.11 is required",
         ),
         ({"executable": "/p", "version": "3.11.2", "machine": "x86_64", "libc": ""}, "its C library is unknown"),
     ],

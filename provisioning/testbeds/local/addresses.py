@@ -49,7 +49,7 @@ def free_blocks(roles: Sequence[tuple[str, Role]], broker_ports: Sequence[int]) 
     raise MissingRequirement(
         f"no block of loopback addresses 127.0.X.0/24 is free; in use are {', '.join(busy[:8])}"
         f"{', ...' if len(busy) > 8 else ''}.",
-        next_step="End what listens there (ss -ltnp), or `samebox down` in the checkouts that no longer need theirs.",
+        next_step="Stop what listens there (ss -ltnp), or run `samebox down` in checkouts that no longer need their testbed.",
     )
 
 
@@ -64,7 +64,7 @@ def _taken(slot: Slot, ports: Sequence[int]) -> Iterator[str]:
                 if error.errno == errno.EADDRNOTAVAIL:
                     raise MissingRequirement(
                         f"this machine has no loopback address {slot.address}: the local testbed needs Linux, where all "
-                        "of 127.0.0.0/8 is there."
+                        "of 127.0.0.0/8 is local."
                     ) from None
                 yield f"{slot.address}:{port}"
 

@@ -44,7 +44,7 @@ def _acquire(path: Path) -> int:
             os.close(lock)
             raise MissingRequirement(
                 f"the testbed in {path.parent} is in use by another samebox process (pid {holder}).",
-                next_step=f"Wait until it has ended, or end it: kill -INT {holder}",
+                next_step=f"Wait until it ends, or end it: kill -INT {holder}",
             ) from None
         if _is_still(path, lock):
             os.ftruncate(lock, 0)

@@ -170,7 +170,7 @@ def _user() -> pwd.struct_passwd:
         return pwd.getpwuid(os.geteuid())
     except KeyError:
         raise MissingRequirement(
-            f"user id {os.geteuid()} has no entry in /etc/passwd, and sshd lets nobody in without one.",
+            f"user id {os.geteuid()} has no entry in /etc/passwd, without which sshd lets nobody in.",
             next_step="Run samebox as a user of this machine.",
         ) from None
 

@@ -115,7 +115,7 @@ class LocalTestbed:
             on_all("logging in", connect(ended), _logs_in)
         except (sshd.AddressTaken, HostError):
             return False
-        self._notice("The testbed's hosts had ended: they were started again, with their keys and directories.")
+        self._notice("The testbed's hosts had ended; they were started again with the same keys and directories.")
         return True
 
     def _has_this_shape(self, inventory: Inventory) -> bool:
@@ -188,7 +188,8 @@ class LocalTestbed:
 def _roles(*, brokers: int, metadata: int, clients: int) -> tuple[tuple[str, Role], ...]:
     if brokers < 1 or clients < 0 or metadata < 0 or brokers + clients + metadata > 200:
         raise InvalidInput(
-            f"a local testbed of {brokers} brokers, {metadata} metadata hosts and {clients} clients: not possible."
+            f"a local testbed of {brokers} brokers, {metadata} metadata hosts and {clients} clients is impossible:"
+            " it takes 1 to 200 hosts, one of them a broker."
         )
     counts: tuple[tuple[Role, int], ...] = (("broker", brokers), ("metadata", metadata), ("client", clients))
     return tuple((f"{role}-{number}", role) for role, count in counts for number in range(1, count + 1))
@@ -203,7 +204,7 @@ def _logs_in(host: Host) -> None:
         host.run("true", timeout_s=LOGIN_TIMEOUT_S)
     except HostError as error:
         log = Path(host.record.root, "sshd/sshd.log").read_text().strip()[-800:]
-        raise HostUnreachable(host.name, f"its sshd runs, but lets no command through.\n{error}\n{log}") from None
+        raise HostUnreachable(host.name, f"its sshd is up, but commands fail.\n{error}\n{log}") from None
     finally:
         host.close()
 
@@ -219,5 +220,5 @@ def _remove(folder: Path) -> None:
         return
     except OSError as error:
         raise SameboxError(
-            f"{folder} can't be removed: {error}", next_step=f"Look who uses it: fuser -v {folder}"
+            f"{folder} can't be removed: {error}", next_step=f"See what uses it: fuser -v {folder}"
         ) from None

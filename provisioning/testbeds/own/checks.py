@@ -52,7 +52,7 @@ def refuse_different(hosts: Sequence[Host], facts: Mapping[str, Facts]) -> None:
     if found:
         raise InvalidInput(
             "hosts of the same role differ, so results would depend on the host:\n  " + "\n  ".join(found),
-            next_step="Use machines of one type, or say `different_machines = true` in the inventory; the manifest has their facts.",
+            next_step="Use machines of one type, or set `different_machines = true` in the inventory; the manifest records them.",
         )
 
 
@@ -67,17 +67,17 @@ def refuse_clocks_apart(readings: Mapping[str, ClockReading]) -> None:
                 raise InvalidInput(
                     f"the clocks of {one} and {other} are at least {apart_ns / 1e6:.1f} ms apart"
                     f" (allowed: {CLOCKS_APART_S * 1e3:g} ms).",
-                    next_step="Let both follow the same time server, e.g. by chrony, and wait until it has brought them together.",
+                    next_step="Have both follow the same time server, e.g. with chrony, and wait until they agree.",
                 )
 
 
 def require_root(host: Host) -> None:
-    """Raises HostError with the line to type when the SSH user may not become root without a password."""
+    """Raises HostError with the line to type when the SSH user can't become root without a password."""
     if host.run(as_root("true"), check=False).exit_status != 0:
         user = host.record.ssh.user
         raise HostError(
             host.name,
-            f"{user} may not become root without a password, which page caches, disks and packages need.",
+            f"{user} can't become root without a password, which page caches, disks and packages require.",
             next_step=f"As root there: echo '{user} ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/{user}",
         )
 
@@ -103,8 +103,8 @@ def check_mounted(host: Host, data_dir: DataDir) -> None:
         found = lines[1] if len(lines) == 2 else "nothing"
         raise HostError(
             host.name,
-            f"{data_dir.path} does not lie on {data_dir.device} but on {found}.",
-            next_step="Type `samebox prepare` for this inventory: it mounts owned disks. (A reboot undoes it.)",
+            f"{data_dir.path} is on {found}, not on {data_dir.device}.",
+            next_step="Run `samebox prepare` for this inventory, which mounts owned disks; they aren't mounted again after a reboot.",
         )
 
 
@@ -123,7 +123,7 @@ def check_ours_to_empty(host: Host, data_dir: DataDir) -> None:
     if held:
         raise HostError(
             host.name,
-            f"{data_dir.path} is not empty ({', '.join(held)}), and it would be emptied before each trial.",
+            f"{data_dir.path} is not empty ({', '.join(held)}), and it would be emptied before every trial.",
             next_step=f"Name another directory, or empty it there yourself, for good: rm -r {data_dir.path}/*",
         )
     root, user = shlex.quote(host.record.root), shlex.quote(host.record.ssh.user)

@@ -95,9 +95,9 @@ def load_own_hosts(path: Path, *, known_hosts: Path = KNOWN_HOSTS) -> tuple[OwnH
 def _problems(own: OwnHosts) -> Iterator[str]:
     """What is wrong with the file beyond the types of its keys."""
     if not any(host.role == "broker" for host in own.hosts):
-        yield 'no host has role = "broker".'
+        yield 'no host has role = "broker"; at least one is needed.'
     if not any(host.role == "client" for host in own.hosts):
-        yield 'no host has role = "client": the load must come from somewhere.'
+        yield 'no host has role = "client"; the load needs at least one.'
     for name, count in Counter(host.name for host in own.hosts).items():
         if count > 1:
             yield f"{count} hosts are called {name!r}."
@@ -106,7 +106,7 @@ def _problems(own: OwnHosts) -> Iterator[str]:
         if not host.name.replace("-", "").isalnum():
             yield f"{where}.name' = {host.name!r}: letters, digits and dashes only; it becomes part of file names."
         if host.role != "client" and not host.data_dirs:
-            yield f"{where}.data_dirs' is missing: {host.name} is a {host.role}, which keeps its data somewhere."
+            yield f"{where}.data_dirs' is missing: {host.name} is a {host.role} and needs a data directory."
         root = PurePosixPath(host.root or own.root)
         if not is_plain(root):
             yield f"{where}.root' = {str(root)!r}: an absolute path at least two folders deep is needed."
@@ -122,7 +122,7 @@ def _data_dir_problems(where: str, data_dir: OwnDataDir, root: PurePosixPath) ->
         if not data_dir.device.startswith("/dev/"):
             yield f"{where}.device' = {data_dir.device!r}: with owned = true, name the device to format and trim, e.g. /dev/nvme1n1."
         if not path.is_relative_to(mount) or mount == PurePosixPath("/"):
-            yield f"{where}.mount' = {data_dir.mount!r}: {data_dir.path} doesn't lie on it."
+            yield f"{where}.mount' = {data_dir.mount!r}: {data_dir.path} isn't below it."
     elif not path.is_relative_to(root) or path == root:
         yield (
             f"{where}.path' = {data_dir.path!r}: it is emptied before each trial, so it must lie below root ({root}),"
