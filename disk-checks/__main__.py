@@ -20,11 +20,10 @@ from typing import Any
 
 import client
 import device
-import fsync_latency
+import disk
 import network
 import page_cache
 import quiet
-import throughput
 from probe_file import ProbeError
 
 EXIT_NOT_MEASURED = 3
@@ -41,16 +40,16 @@ _PROBES: dict[str, tuple[str, list[_Argument], Callable[[argparse.Namespace], An
     "throughput": (
         "dd: direct write, then direct read",
         [_DIRECTORY, ("--bytes", {"type": int, "default": 64 << 20})],
-        lambda o: throughput.measure(o.directory, o.bytes),
+        lambda o: disk.throughput(o.directory, o.bytes),
     ),
     "fsync": (
         "latency of (write, fdatasync), every sample",
         [
             _DIRECTORY,
-            ("--count", {"type": int, "default": fsync_latency.SMALLEST_COUNT}),
+            ("--count", {"type": int, "default": disk.SMALLEST_COUNT}),
             ("--bytes", {"type": int, "default": 4096}),
         ],
-        lambda o: fsync_latency.measure(o.directory, o.count, o.bytes),
+        lambda o: disk.fsync_latency(o.directory, o.count, o.bytes),
     ),
     "device": (
         "facts of the devices under directories",

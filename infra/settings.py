@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -218,75 +218,64 @@ def _sentence(problem: Any, now: datetime) -> str:
     return f"samebox:{key}{given}: {message[:1].lower()}{message[1:]}. Set it: {set_command(key, now)}"
 
 
-def _contradictions(settings: Settings, now: datetime) -> list[str]:
+def _contradictions(settings: Settings, now: datetime) -> Iterator[str]:
     """What is wrong with values that are right one by one."""
-    problems = []
     zone = settings.availability_zone
     if zone != ANY_ZONE and not re.fullmatch(zone_pattern(settings.region), zone):
-        problems.append(
+        yield (
             f"samebox:availabilityZone {zone} isn't a zone of region {settings.region}, nor {ANY_ZONE}, which means the first"
             f" that has all types. Set it: {set_command('availabilityZone', now)}"
         )
     unknown = sorted(set(settings.generations) - set(settings.host_names))
     if unknown:
-        problems.append(
-            f"samebox:generations names {', '.join(unknown)}; the hosts are {', '.join(settings.host_names)}."
-        )
-    return [
-        *problems,
-        *_network_problems(settings, now),
-        *_processor_problems(settings),
-        *_time_problems(settings, now),
-    ]
+        yield f"samebox:generations names {', '.join(unknown)}; the hosts are {', '.join(settings.host_names)}."
+    yield from _network_problems(settings, now)
+    yield from _processor_problems(settings)
+    yield from _time_problems(settings, now)
 
 
-def _network_problems(settings: Settings, now: datetime) -> list[str]:
+def _network_problems(settings: Settings, now: datetime) -> Iterator[str]:
     """A network that is there already is given whole, and its zone with it."""
     given = dict(zip(NETWORK_KEYS, (settings.vpc_id, settings.subnet_id, settings.report_subnet_id), strict=True))
-    lacking = [key for key, value in given.items() if not value]
-    if len(lacking) == len(given):
-        return []
-    problems = [
-        f"samebox:{key} is missing: {', '.join(NETWORK_KEYS)} must be set together, or not at all."
-        f" Set it: {set_command(key, now)}"
-        for key in lacking
-    ]
+    if not any(given.values()):
+        return
+    for key, value in given.items():
+        if not value:
+            yield (
+                f"samebox:{key} is missing: {', '.join(NETWORK_KEYS)} must be set together, or not at all."
+                f" Set it: {set_command(key, now)}"
+            )
     if settings.availability_zone == ANY_ZONE:
-        problems.append(
+        yield (
             f"samebox:availabilityZone is {ANY_ZONE}, but an existing subnet is in one zone: name that zone."
             f" Set it: {set_command('availabilityZone', now)}"
         )
-    return problems
 
 
-def _processor_problems(settings: Settings) -> list[str]:
+def _processor_problems(settings: Settings) -> Iterator[str]:
     """One image serves all hosts; the report's cluster has its own."""
     wanted = settings.architecture
     alike = dict.fromkeys(
         known.name.partition(".")[0] for known in INSTANCE_TYPES.values() if known.architecture == wanted
     )
-    return [
-        f"samebox:{key}.instanceType {group.instance_type} is {group.machine.architecture}, samebox:brokers.instanceType "
-        f"{settings.brokers.instance_type} {wanted}, and samebox:ami is one image for all hosts. Families of {wanted}: "
-        f"{', '.join(alike)}. Set it: pulumi config set --path samebox:{key}.instanceType TYPE"
-        for key, group in (("clients", settings.clients), ("metadata", settings.metadata))
-        if group.count and group.machine.architecture != wanted
-    ]
+    for key, group in (("clients", settings.clients), ("metadata", settings.metadata)):
+        if group.count and group.machine.architecture != wanted:
+            yield (
+                f"samebox:{key}.instanceType {group.instance_type} is {group.machine.architecture}, samebox:brokers.instanceType "
+                f"{settings.brokers.instance_type} {wanted}, and samebox:ami is one image for all hosts. Families of {wanted}: "
+                f"{', '.join(alike)}. Set it: pulumi config set --path samebox:{key}.instanceType TYPE"
+            )
 
 
-def _time_problems(settings: Settings, now: datetime) -> list[str]:
-    expires = datetime.fromisoformat(settings.expires)
+def _time_problems(settings: Settings, now: datetime) -> Iterator[str]:
+    created, expires = (datetime.fromisoformat(text) for text in (settings.created, settings.expires))
+    said = f"samebox:expires {settings.expires}"
     if expires <= now:
-        return [
-            f"samebox:expires {settings.expires} is in the past. Set when the hosts should end: {set_command('expires', now)}"
-        ]
-    if expires > now + LONGEST_LIFE:
-        return [
-            f"samebox:expires {settings.expires} is more than {LONGEST_LIFE.days} days ahead: forgotten hosts cost money."
+        yield f"{said} is in the past. Set when the hosts should end: {set_command('expires', now)}"
+    elif expires > now + LONGEST_LIFE:
+        yield (
+            f"{said} is more than {LONGEST_LIFE.days} days ahead: forgotten hosts cost money."
             f" Set a nearer time (`samebox extend` moves it later): {set_command('expires', now)}"
-        ]
-    if datetime.fromisoformat(settings.created) >= expires:
-        return [
-            f"samebox:created {settings.created} isn't before samebox:expires {settings.expires}. Set it: {set_command('created', now)}"
-        ]
-    return []
+        )
+    elif created >= expires:
+        yield f"samebox:created {settings.created} isn't before {said}. Set it: {set_command('created', now)}"

@@ -120,7 +120,7 @@ def vet_testbed(
     try:
         if max_replacements:
             vetting, hosts = vet_and_replace(
-                target.testbed(progress),
+                target.testbed(progress).replace,
                 hosts,
                 prepared,
                 thresholds,

@@ -17,8 +17,7 @@ from contract.workload import Workload
 from provisioning.errors import DeploymentError
 from provisioning.hosts import daemons
 from provisioning.hosts.host import Host
-from provisioning.reset.page_caches import DropCaches, drop_page_caches
-from provisioning.reset.reset import reset
+from provisioning.reset.reset import DropCaches, drop_page_caches, reset
 from systems.deployment import Deployment, Plan, Topic
 from systems.registry import SYSTEMS
 

@@ -26,8 +26,7 @@ from contract.workload import Workload
 from provisioning.hosts import daemons
 from provisioning.hosts.host import Host, on_all
 from provisioning.hosts.inventory import Inventory
-from provisioning.reset.page_caches import DropCaches, drop_page_caches
-from provisioning.reset.reset import reset
+from provisioning.reset.reset import DropCaches, drop_page_caches, reset
 from systems.deployment import Deployment, Plan, SoftwareStore, Topic
 from systems.processes import collect_logs
 from systems.registry import DURABILITY, SYSTEMS

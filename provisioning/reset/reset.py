@@ -1,4 +1,4 @@
-"""Brings a testbed back to a clean state between trials. It starts nothing, and no step of it is ever silently skipped.
+"""Brings a testbed back to a clean state between trials; no step of it is ever silently skipped.
 
 1. stop every system                     6. wait until the disks have nothing to do
 2. wait until the processes are gone     7. a canary file per data directory, fully read: in the page cache
@@ -8,6 +8,11 @@
 
 The order matters: dropping before the processes are gone has no effect on files they have mapped, and dropping after the
 start would measure a warm broker. What was found is reported as it is; whether the caches were cold enough is for the checks.
+
+Caches are dropped the strongest way that the user may, and the report says which. `drop_caches`: of the whole machine, through
+/proc/sys/vm/drop_caches, as root or by password-less sudo. `fadvise`: only the hosts' own files (data directories and everything else
+below their roots) are evicted one by one with posix_fadvise(DONTNEED); system libraries and other users' files stay cached, which is
+why the manifest carries the label.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from provisioning.errors import ResetError
@@ -23,7 +29,6 @@ from provisioning.hosts import daemons
 from provisioning.hosts.disk_checks import install_checks, run_check
 from provisioning.hosts.facts import boot_ids
 from provisioning.hosts.host import Host, on_all
-from provisioning.reset.page_caches import DropCaches, drop_page_caches
 from provisioning.reset.wiping import NotTrimmed, Trimmed, check_wipeable, trim, wipe
 
 CANARY_NAME = ".samebox-canary"
@@ -34,6 +39,14 @@ SETTLE_BOUND_S = 20.0
 # Next to nothing: logs that a system writes all the time. A trial's own rest would be hundreds of MB.
 SETTLED_DIRTY_BYTES = 16 * 1024 * 1024
 _POLL_S = 0.5
+# Drops the caches of one machine, given all its hosts, and returns how: "drop_caches" or "fadvise".
+DropCaches = Callable[[Sequence[Host]], str]
+# 3 = pages, dentries and inodes. `sync` first: dirty pages are not dropped.
+DROP_COMMAND = (
+    "sync; if [ -w /proc/sys/vm/drop_caches ]; then echo 3 > /proc/sys/vm/drop_caches;"
+    " else echo 3 | sudo -n tee /proc/sys/vm/drop_caches >/dev/null; fi"
+)
+DROP_TIMEOUT_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +98,29 @@ class ResetReport:
     def as_observation(self) -> dict[str, Any]:
         """Plain data for trial.json."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+
+def drop_page_caches(machine: Sequence[Host]) -> str:
+    """Drops by the kernel's switch through the first host that may; else evicts every host's own files."""
+    for host in machine:
+        if host.run(DROP_COMMAND, timeout_s=DROP_TIMEOUT_S, check=False).exit_status == 0:
+            return "drop_caches"
+    for host in machine:
+        evict_own_files(host)
+    return "fadvise"
+
+
+def evict_own_files(host: Host) -> None:
+    """posix_fadvise(DONTNEED) on every file of the host. Raises ResetError when a file could not be opened."""
+    root = PurePosixPath(host.record.root)
+    trees = [str(root), *(d.path for d in host.record.data_dirs if not PurePosixPath(d.path).is_relative_to(root))]
+    result = run_check(host, "evict", *trees, timeout_s=DROP_TIMEOUT_S)
+    if result["unreadable"]:
+        raise ResetError(
+            f"{host.name}: {len(result['unreadable'])} files can't be evicted from the page cache,"
+            f" the first: {result['unreadable'][0]}",
+            next_step="Give the SSH user of the host password-less sudo, or ownership of every file below its root.",
+        )
 
 
 def reset(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from provisioning.hosts.host import Host
 from provisioning.hosts.inventory import Inventory
@@ -26,15 +25,8 @@ def vet(
     return judge(_measure(hosts, thresholds, progress, sleep), thresholds)
 
 
-class Replacing(Protocol):
-    """What replacement needs of a testbed."""
-
-    def replace(self, names: Sequence[str]) -> Inventory:
-        """Puts another machine behind each name and returns the new inventory."""
-
-
 def vet_and_replace(
-    testbed: Replacing,
+    replace_hosts: Callable[[Sequence[str]], Inventory],
     hosts: Sequence[Host],
     connect: Callable[[Inventory], Sequence[Host]],
     thresholds: Thresholds,
@@ -43,7 +35,7 @@ def vet_and_replace(
     progress: Progress,
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Vetting, Sequence[Host]]:
-    """Vets, replaces only rejected hosts, vets those again and judges all anew; at most `max_replacements` machines in all.
+    """Vets, replaces only rejected hosts by name, vets those again and judges all anew; at most `max_replacements` machines in all.
 
     Returns the vetting and the hosts as they are then: if anything was replaced, the given ones are closed and `connect` made
     new ones. More rejected hosts than replacements left replaces none: the testbed would be unfit either way. An error of the
@@ -58,7 +50,7 @@ def vet_and_replace(
         if not names or len(names) > left:
             stopped = f"Replaced none of them: {left} of {max_replacements} replacements left." if names else ""
             return replace(vetting, stopped=stopped), hosts
-        inventory = testbed.replace(names)
+        inventory = replace_hosts(names)
         left -= len(names)
         for host in hosts:
             host.close()

@@ -42,7 +42,7 @@ malformed line
 )
 def test_dd_line(script: Script, stderr: str, expected: tuple[int, float] | None) -> None:
     """Bytes and seconds from GNU's and BusyBox's last line; anything else is None, never a wrong figure."""
-    assert script("throughput").parse_dd(stderr) == expected
+    assert script("disk").parse_dd(stderr) == expected
 
 
 @pytest.mark.parametrize(

@@ -47,11 +47,11 @@ def test_every_sample_of_the_fsync_probe_is_a_write_and_its_flush(
     script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each write is followed by an fdatasync of the same file, and the time of both is the sample."""
-    clock, probe = Clock(), script("fsync_latency")
+    clock, probe = Clock(), script("disk")
     monkeypatch.setattr(os, "write", clock.write)
     monkeypatch.setattr(os, "fdatasync", clock.fdatasync)
     monkeypatch.setattr(probe.time, "monotonic_ns", lambda: clock.now_ns)
-    result = probe.measure(str(tmp_path), 4, 4096)
+    result = probe.fsync_latency(str(tmp_path), 4, 4096)
     monkeypatch.undo()
     (descriptor,) = {call[1] for call in clock.calls}
     assert clock.calls == [("write", descriptor, 4096), ("fdatasync", descriptor, 0)] * 4
@@ -71,7 +71,7 @@ def recorded_dd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_dd_writes_and_reads_past_the_page_cache(script: Script, recorded_dd: Path) -> None:
     """The file is opened for direct I/O, dd is told so too, and a write ends with a flush before dd's clock stops."""
-    result = script("throughput").measure(str(recorded_dd), 2 * MIB)
+    result = script("disk").throughput(str(recorded_dd), 2 * MIB)
     write, read = (json.loads((recorded_dd / f"{direction}.json").read_text()) for direction in ("write", "read"))
     assert write["operands"] == [f"bs={MIB}", "count=2", "if=/dev/zero", "oflag=direct", "conv=fsync"]
     assert read["operands"] == [f"bs={MIB}", "count=2", "of=/dev/null", "iflag=direct"]

@@ -104,7 +104,7 @@ class Cloud:
     def vet(self, max_replacements: int) -> tuple[Vetting, Sequence[Any]]:
         """Vets and replaces without waiting."""
         return vet_and_replace(
-            self,
+            self.replace,
             self.connect(self.inventory()),
             self.connect,
             SMALL,

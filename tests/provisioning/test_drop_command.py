@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.reset.page_caches import DROP_COMMAND
+from provisioning.reset.reset import DROP_COMMAND
 
 SWITCH = "/proc/sys/vm/drop_caches"
 

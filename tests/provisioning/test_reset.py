@@ -16,8 +16,7 @@ from provisioning.hosts.disk_checks import run_check
 from provisioning.hosts.host import Host, ScriptedHost
 from provisioning.hosts.inventory import DataDir, HostRecord, SshAddress
 from provisioning.hosts.ssh import SshHost
-from provisioning.reset.page_caches import DROP_COMMAND, DropCaches, drop_page_caches, evict_own_files
-from provisioning.reset.reset import CANARY_NAME, reset
+from provisioning.reset.reset import CANARY_NAME, DROP_COMMAND, DropCaches, drop_page_caches, evict_own_files, reset
 
 QUIET = {"quiet": True, "disks": ["nvme1n1"], "in_flight": 0, "dirty_bytes": 4096, "writeback_bytes": 0}
 

@@ -79,7 +79,7 @@ def test_hosts_given_are_closed_once_others_take_their_place() -> None:
     cloud = Cloud({"broker-1": [GOOD], "broker-2": [BAD, GOOD], "broker-3": [GOOD]})
     before = cloud.connect(cloud.inventory())
     _, after = vet_and_replace(
-        cloud,
+        cloud.replace,
         before,
         cloud.connect,
         SMALL,

@@ -1,7 +1,9 @@
-"""Sequential throughput by `dd`: a direct write to disk (flushed before the clock stops), then a direct read of the same blocks.
+"""Two probes of a disk: sequential throughput by `dd`, and the latency of flushes.
 
-dd gets the open descriptor of an unlinked file, so nothing can be left behind. It writes zeros, as the published dd figures
-did; `data` in the result says so. One stream at queue depth 1: compare it with other dd figures, not with a disk's data sheet.
+dd writes directly to the disk (flushed before the clock stops), then reads the same blocks directly. It gets the open descriptor of an
+unlinked file, so nothing can be left behind. It writes zeros, as the published dd figures did; `data` in the result says so. One stream
+at queue depth 1: compare it with other dd figures, not with a disk's data sheet.
+Flushes are (append 4 KiB, fdatasync), as a broker's log or journal does: each covers the data and the file's new length.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ from typing import Any
 from probe_file import ProbeError, probe_file
 
 BLOCK_BYTES = 1024 * 1024
+SMALLEST_COUNT = 1000  # of flushes: p99 has then ten samples beyond it
 # GNU dd in the C locale: "67108864 bytes (67 MB, 64 MiB) copied, 0.0412334 s, 1.6 GB/s"; other dds say "seconds".
 _COPIED = re.compile(r"^(\d+) bytes\b.*\bcopied, ([0-9.]+(?:e[-+]?\d+)?) s", re.MULTILINE)
 
 
-def measure(directory: str, size_bytes: int) -> dict[str, Any]:
+def throughput(directory: str, size_bytes: int) -> dict[str, Any]:
     """Writes and reads `size_bytes` (rounded up to whole MiB) in `directory`."""
     blocks = max(1, -(-size_bytes // BLOCK_BYTES))
     with probe_file(directory, blocks * BLOCK_BYTES, os.O_DIRECT) as descriptor:
@@ -66,3 +69,16 @@ def _dd(
         "bytes_per_s": blocks * BLOCK_BYTES / seconds,
         "timed_by": "dd" if parsed and parsed[1] > 0 else "wall clock",
     }
+
+
+def fsync_latency(directory: str, count: int, write_bytes: int) -> dict[str, Any]:
+    """`count` samples in `directory`, in nanoseconds and in the order taken."""
+    samples_ns = []
+    with probe_file(directory, count * write_bytes) as descriptor:
+        for _ in range(count):
+            block = os.urandom(write_bytes)
+            started_ns = time.monotonic_ns()
+            os.write(descriptor, block)
+            os.fdatasync(descriptor)
+            samples_ns.append(time.monotonic_ns() - started_ns)
+    return {"directory": directory, "write_bytes": write_bytes, "count": count, "samples_ns": samples_ns}
