@@ -15,8 +15,7 @@ from infra.emr import Emr
 from infra.fleet import Fleet
 from infra.network import Network
 from infra.outputs import inventory, ssh_config
-from infra.place import choose_zone, given_network
-from infra.preflight import check_image, require_engine
+from infra.preflight import check_image, choose_zone, given_network, require_engine
 from infra.results_bucket import ResultsBucket
 from infra.settings import load_settings
 from infra.timer import Timer

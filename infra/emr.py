@@ -12,7 +12,7 @@ import pulumi_aws as aws
 
 from infra.firewall import Firewall
 from infra.network import HTTPS_PORT, Network
-from infra.place import EMR_TAG
+from infra.preflight import EMR_TAG
 from infra.roles import READ_WRITE_AND_DELETE, allow, in_bucket, instance_profile, read_results_buckets, role
 from infra.settings import Settings
 

@@ -8,7 +8,7 @@ import pulumi
 import pulumi_aws as aws
 
 from infra.firewall import Firewall
-from infra.place import EMR_TAG, GivenNetwork
+from infra.preflight import EMR_TAG, GivenNetwork
 from infra.settings import ANY_ZONE, Settings
 
 VPC_CIDR = "10.20.0.0/16"

@@ -15,8 +15,7 @@ from bench.proof.timeline import CALLS, NodeTimeline, timeline_of
 from bench.worker.sender import SenderJob
 from provisioning.hosts.clocks import clock_bounds
 from provisioning.hosts.host import Host, on_all
-from provisioning.hosts.strace import Traced, fetch, traced
-from provisioning.hosts.strace_output import completed_calls
+from provisioning.hosts.strace import Traced, completed_calls, fetch, traced
 
 MESSAGES_FILE = "messages.json"
 

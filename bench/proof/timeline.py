@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 from bench.worker.sender import sequences_in
-from provisioning.hosts.strace_output import Call
+from provisioning.hosts.strace import Call
 
 READS = ("read", "readv", "recvfrom", "recvmsg")
 WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")

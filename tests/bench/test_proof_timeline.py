@@ -8,7 +8,7 @@ import pytest
 
 from bench.proof.timeline import TIMER_NS, Kept, timeline_of
 from bench.worker.sender import marked_payload, marker, sequences_in
-from provisioning.hosts.strace_output import Call, completed_calls
+from provisioning.hosts.strace import Call, completed_calls
 
 RUN = "0a1b2c3d"
 LOG, OTHER, SOCKET = "/data/topic-0/0.log", "/data/checkpoint", "socket:[7]"

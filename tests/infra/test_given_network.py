@@ -9,7 +9,7 @@ from typing import Any
 import boto3
 import pytest
 
-from infra.place import EMR_TAG
+from infra.preflight import EMR_TAG
 from infra.settings import InvalidSettings
 from provisioning.testbeds.aws.rehearsal.cloud.kinds import Aws
 from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioning.hosts.strace_output import Call, completed_calls
+from provisioning.hosts.strace import Call, completed_calls
 
 RECORDED = Path(__file__).parent / "recorded" / "strace-threads.txt"
 ODD_FILE = '/data/odd "name" ü.log'
