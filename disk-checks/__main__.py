@@ -29,10 +29,6 @@ from probe_file import ProbeError
 EXIT_NOT_MEASURED = 3
 
 
-def _serve(options: argparse.Namespace) -> None:
-    network.serve(options.address, options.port)
-
-
 # name -> (what it measures, its arguments, the work on the parsed arguments)
 _Argument = tuple[str, dict[str, Any]]
 _DIRECTORY: _Argument = ("directory", {"help": "a directory on the disk in question"})
@@ -74,7 +70,7 @@ _PROBES: dict[str, tuple[str, list[_Argument], Callable[[argparse.Namespace], An
     "serve": (
         "the far side of `network`; ends with its standard input",
         [("address", {}), ("--port", {"type": int, "default": 0})],
-        _serve,
+        lambda o: network.serve(o.address, o.port),
     ),
     "network": (
         "TCP throughput and round trips to a `serve`",

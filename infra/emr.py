@@ -73,7 +73,11 @@ class Emr(pulumi.ComponentResource):
 
     def _firewalls(self) -> tuple[Firewall, Firewall, Firewall]:
         """Primary and core machines, and the EMR service's own interfaces in the subnet."""
-        primary, core, service = (self._firewall(part) for part in ("primary", "core", "service"))
+        vpc_id = self._network.vpc_id
+        primary, core, service = (
+            Firewall(f"{self._name}-{part}", f"samebox report, {part}", vpc_id=vpc_id, tags=self._tags, opts=self._own)
+            for part in ("primary", "core", "service")
+        )
         for machines in (primary, core):
             for name, other in (("primary", primary), ("core", core)):
                 machines.let_in(name, port=None, group=other.group)
@@ -85,12 +89,3 @@ class Emr(pulumi.ComponentResource):
         service.let_out("primary", port=TO_CLUSTER_PORT, group=primary.group)
         service.let_out("core", port=TO_CLUSTER_PORT, group=core.group)
         return primary, core, service
-
-    def _firewall(self, part: str) -> Firewall:
-        return Firewall(
-            f"{self._name}-{part}",
-            f"samebox report, {part}",
-            vpc_id=self._network.vpc_id,
-            tags=self._tags,
-            opts=self._own,
-        )

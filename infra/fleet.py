@@ -13,8 +13,6 @@ from infra.roles import READ_AND_WRITE, in_bucket, instance_profile, role
 from infra.settings import HostGroup, Role, Settings
 from infra.user_data import FirstBoot, HostKey, host_key, user_data
 
-LOGIN = "ec2-user"
-ROOT = "/opt/samebox"
 TIMEOUT = "15m"
 PLATFORM = "Linux/UNIX"  # what Amazon Linux is to EC2
 
@@ -68,7 +66,7 @@ class Fleet(pulumi.ComponentResource):
         generation = settings.generations.get(name, 1)
         key = host_key(settings.host_key_seed, campaign=settings.campaign, host=name, generation=generation)
         machine = group.machine
-        boot = FirstBoot(name, key, settings.expires, machine.instance_disks, LOGIN, ROOT, machine.ptp)
+        boot = FirstBoot(name, key, settings.expires, machine.instance_disks, machine.ptp)
         own_tags = {"Name": f"samebox-{settings.campaign}-{name}", "host": name, "role": role_name}
         tags = {**self._tags, **own_tags, "generation": str(generation)}
         instance = aws.ec2.Instance(

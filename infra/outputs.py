@@ -12,9 +12,10 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
-from infra.fleet import LOGIN, ROOT, FleetHost
+from infra.fleet import FleetHost
 from infra.network import SSH_PORT
 from infra.settings import Settings
+from infra.user_data import LOGIN, ROOT
 
 SCHEMA = 1
 ROOT_DEVICE = "/dev/nvme0n1p1"

@@ -26,6 +26,8 @@ PROGRAMS = ("samebox-disks", "samebox-expire-at")
 PTP_PROGRAM = "samebox-ptp"
 UNITS = ("samebox-disks.service", "samebox-expires.service")
 KEY_BYTES = 32
+LOGIN = "ec2-user"
+ROOT = "/opt/samebox"  # where samebox's files live
 
 
 @dataclass(frozen=True)
@@ -38,17 +40,12 @@ class HostKey:
 
 @dataclass(frozen=True)
 class FirstBoot:
-    """Everything in which one host's first boot differs from another's. `root` is where samebox's files live.
-
-    `ptp`: its type has a PTP hardware clock.
-    """
+    """Everything in which one host's first boot differs from another's. `ptp`: its type has a PTP hardware clock."""
 
     host: str
     host_key: HostKey
     expires: str
     instance_disks: int
-    login: str
-    root: str
     ptp: bool = False
 
 
@@ -68,13 +65,13 @@ def user_data(boot: FirstBoot) -> str:
                 for name in (*PROGRAMS, *([PTP_PROGRAM] if boot.ptp else []))
             ),
             *(_file(f"/etc/systemd/system/{name}", _text(name), "0644") for name in UNITS),
-            _file("/etc/samebox/disks", f"COUNT={boot.instance_disks}\nLOGIN={boot.login}\n", "0644"),
+            _file("/etc/samebox/disks", f"COUNT={boot.instance_disks}\nLOGIN={LOGIN}\n", "0644"),
         ],
         "runcmd": [
             # first: whatever fails next, the host will end; and one that nothing would end must not live
             f"/usr/local/sbin/samebox-expire-at {boot.expires} || shutdown -h now",
             # data-1: where a host without a disk of its own keeps its data
-            ["install", "-d", "-o", boot.login, "-g", boot.login, boot.root, f"{boot.root}/data-1"],
+            ["install", "-d", "-o", LOGIN, "-g", LOGIN, ROOT, f"{ROOT}/data-1"],
             ["systemctl", "enable", "--now", "samebox-disks.service"],
             *([[f"/usr/local/sbin/{PTP_PROGRAM}"]] if boot.ptp else []),
         ],

@@ -24,12 +24,11 @@ _EXIT_NOT_MEASURED = 3
 
 
 class ProbeFailed(HostError):
-    """A probe could not be taken on a host (no room, no direct I/O); `kind` is the probe's own word for it."""
+    """A probe could not be run on a host (no room, no direct I/O); `reason` is the message without the host's name."""
 
-    def __init__(self, host: str, kind: str, message: str) -> None:
-        super().__init__(host, message)
-        self.kind = kind
-        self.reason = message
+    def __init__(self, host: str, reason: str) -> None:
+        super().__init__(host, reason)
+        self.reason = reason
 
 
 @cache
@@ -68,7 +67,7 @@ def run_check(host: Host, *arguments: str | int | float, timeout_s: float = COMM
     except json.JSONDecodeError:
         result = None
     if completed.exit_status == _EXIT_NOT_MEASURED and isinstance(result, dict) and "error" in result:
-        raise ProbeFailed(host.name, result["error"]["kind"], result["error"]["message"])
+        raise ProbeFailed(host.name, result["error"]["message"])
     if completed.exit_status != 0 or not isinstance(result, dict):
         raise CommandFailed(host.name, completed)
     return result

@@ -1,4 +1,4 @@
-"""Programs that hosts must have, as data, and their installation from the distribution that the host has. It upgrades nothing.
+"""Programs that hosts must have, as data, and their installation from the host's own distribution. Nothing is upgraded.
 
 What is there already, from wherever, is fine: programs are looked for, not packages. On Amazon Linux 2023 the repository is
 locked to the release of the machine image, so the same image means the same versions; it is named all the same.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from provisioning.errors import HostError
 from provisioning.hosts.host import Host
 from provisioning.hosts.inventory import HostRecord
-from provisioning.hosts.requirement import Requirement, missing_on
+from provisioning.hosts.requirement import EVERY_ROLE, Requirement, missing_on
 from provisioning.preparation.step import Step, as_root
 from provisioning.software.python_environment import PYTHON_VERSION
 
@@ -28,45 +28,38 @@ class Manager:
     installed: str
 
 
+def _packaged(name: str, test: str, why: str, roles: tuple[str, ...] = EVERY_ROLE, *, package: str = "") -> Requirement:
+    """What the package of the same name (or `package`) brings on every distribution."""
+    return Requirement(name, test, dict.fromkeys(("amazon", "redhat", "debian"), (package or name,)), why, roles)
+
+
 REQUIREMENTS = (
-    Requirement(
+    _packaged(
         "Python 3.9 or newer",
         "python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'",
-        {"amazon": ("python3",), "redhat": ("python3",), "debian": ("python3",)},
         "the disk probes and everything else that is asked on a host",
+        package="python3",
     ),
-    Requirement(
+    _packaged(
         f"Python {PYTHON_VERSION}",
         f'for python in python{PYTHON_VERSION} python3; do "$python" -c \'import sys; sys.exit('
         f'".".join(map(str, sys.version_info[:2])) != "{PYTHON_VERSION}")\' && exit 0; done; exit 1',
-        dict.fromkeys(("amazon", "redhat", "debian"), (f"python{PYTHON_VERSION}",)),
         "the libraries of the load generator and of a detached campaign are locked for it",
         ("client", "metadata"),
+        package=f"python{PYTHON_VERSION}",
     ),
-    Requirement(
-        "tar",
-        "command -v tar",
-        dict.fromkeys(("amazon", "redhat", "debian"), ("tar",)),
-        "software comes as an archive",
-    ),
-    Requirement(
+    _packaged("tar", "command -v tar", "software comes as an archive"),
+    _packaged(
         "strace",
         "command -v strace",
-        dict.fromkeys(("amazon", "redhat", "debian"), ("strace",)),
         "shows what a broker syncs before it acknowledges, for `samebox prove-durability`",
         ("broker",),
     ),
 )
-XFS = Requirement(
-    "xfsprogs",
-    "PATH=$PATH:/usr/sbin:/sbin; command -v mkfs.xfs",
-    dict.fromkeys(("amazon", "redhat", "debian"), ("xfsprogs",)),
-    "makes the file system of owned disks",
-)
-CHRONY = Requirement(
+XFS = _packaged("xfsprogs", "PATH=$PATH:/usr/sbin:/sbin; command -v mkfs.xfs", "makes the file system of owned disks")
+CHRONY = _packaged(
     "chrony",
     "PATH=$PATH:/usr/sbin:/sbin; command -v chronyd && command -v chronyc",
-    dict.fromkeys(("amazon", "redhat", "debian"), ("chrony",)),
     "keeps the clock by the testbed's time server and says how far it may be off",
 )
 

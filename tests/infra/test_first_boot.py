@@ -189,7 +189,7 @@ def test_an_end_that_cannot_come_is_refused(machine: Machine, at: str) -> None:
 def test_a_host_that_cannot_arm_its_timer_ends_at_once() -> None:
     """Nothing would end it otherwise, if the schedule outside had failed as well."""
     key = host_key("00" * 32, campaign="c", host="broker-1", generation=1)
-    text = user_data(FirstBoot("broker-1", key, "2026-11-21T20:00:00Z", 1, "ec2-user", "/opt/samebox"))
+    text = user_data(FirstBoot("broker-1", key, "2026-11-21T20:00:00Z", 1))
     assert '"/usr/local/sbin/samebox-expire-at 2026-11-21T20:00:00Z || shutdown -h now"' in text
 
 
@@ -225,7 +225,7 @@ def test_only_a_type_with_a_ptp_clock_asks_for_it() -> None:
     """As the last command, because it cuts the network off for a moment."""
     key = host_key("00" * 32, campaign="c", host="broker-1", generation=1)
     for ptp in (False, True):
-        text = user_data(FirstBoot("broker-1", key, "2026-11-21T20:00:00Z", 1, "ec2-user", "/opt/samebox", ptp))
+        text = user_data(FirstBoot("broker-1", key, "2026-11-21T20:00:00Z", 1, ptp))
         document = json.loads(text.partition("\n")[2])
         assert (document["runcmd"][-1] == ["/usr/local/sbin/samebox-ptp"]) == ptp
         assert ("/usr/local/sbin/samebox-ptp" in [file["path"] for file in document["write_files"]]) == ptp
