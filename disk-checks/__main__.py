@@ -1,4 +1,4 @@
-"""Measures a host's disks, page cache, CPU and network and prints one JSON object; it never judges. Standard library only.
+"""Measures a host's disks, page cache, CPU and network and prints one JSON object. Standard library only.
 
     python3 disk-checks throughput DIRECTORY --bytes 68719476736
     python3 disk-checks fsync DIRECTORY --count 1000

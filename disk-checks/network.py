@@ -1,4 +1,4 @@
-"""One TCP stream and many small round trips between two hosts: `serve` on one, `measure` on the other. It judges nothing.
+"""One TCP stream and many small round trips between two hosts: `serve` on one, `measure` on the other.
 
 The server answers one client after another and ends when its standard input does, so a lost SSH connection ends it too.
 """

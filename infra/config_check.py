@@ -1,7 +1,7 @@
 """What is wrong with a stack's config, without Pulumi, its login or its passphrase: what `pulumi preview` would say of it first.
 
 `python -m infra.config_check` in the project's folder reads {"texts": {key: text}, "secret_keys": [key]} and writes a JSON list of
-sentences, which is empty for a config that is sound. It asks nobody.
+sentences, empty if the config is sound. No network is used.
 """
 
 from __future__ import annotations

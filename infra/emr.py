@@ -1,4 +1,4 @@
-"""What a transient EMR cluster needs to find: roles, a private subnet's security groups, the pinned release. It starts no cluster.
+"""What a transient EMR cluster needs to find: roles, a private subnet's security groups, the pinned release.
 
 The cluster itself is no resource here: one that ends when its step is done would be made again by the next `pulumi up --refresh`.
 """

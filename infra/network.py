@@ -1,4 +1,4 @@
-"""The network of a testbed: one availability zone, SSH from the operator and S3, no way to anywhere else. It starts no host."""
+"""The network of a testbed: one availability zone, SSH from the operator and S3, no way to anywhere else."""
 
 from __future__ import annotations
 

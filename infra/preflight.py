@@ -1,4 +1,4 @@
-"""What is looked up before anything is made: the engine's version, the image, the zone, a network that is there already.
+"""What is looked up before anything is made: the engine's version, the image, the zone, an existing network.
 
 What can't be seen of a network from outside without asking too much, docs/aws.md (A network of your own) says: both subnets need a way
 to S3.

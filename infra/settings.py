@@ -1,4 +1,4 @@
-"""The stack's config as one frozen value: the only reader of it. It creates nothing; what is wrong is one message, all of it at once.
+"""The stack's config as one frozen value: and its only reader. All that is wrong with it is told in one message.
 
 Keys are those of Pulumi.<stack>.yaml, namespace `samebox:`; what a key means stands in Pulumi.yaml and in docs/aws.md.
 """
@@ -235,7 +235,7 @@ def _contradictions(settings: Settings, now: datetime) -> Iterator[str]:
 
 
 def _network_problems(settings: Settings, now: datetime) -> Iterator[str]:
-    """A network that is there already is given whole, and its zone with it."""
+    """An existing network is named in full, and its zone with it."""
     given = dict(zip(NETWORK_KEYS, (settings.vpc_id, settings.subnet_id, settings.report_subnet_id), strict=True))
     if not any(given.values()):
         return

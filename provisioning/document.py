@@ -31,7 +31,7 @@ _shown.maxstring = _shown.maxother = _shown.maxlong = MOST_SHOWN
 
 
 def read_text(path: Path, *, most_bytes: int = MOST_BYTES) -> str:
-    """The file's text. Raises InvalidInput if it is missing (naming what is there), empty, too large, no file, or can't be read."""
+    """The file's text. Raises InvalidInput if it is missing (naming what is there), empty, too large, not a file, or unreadable."""
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):  # asked first: reading a pipe would wait for a writer

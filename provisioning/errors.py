@@ -1,4 +1,4 @@
-"""The error tree of samebox. Says what failed, where, with which evidence and what to do next; it never prints or exits.
+"""The error tree of samebox. An error says what failed, where, with which evidence, and what to do next.
 
 SameboxError                 base: what an operator can act on; the command line prints it and exits 1
 ├── InvalidInput             a file, option or name given by the operator is wrong; nothing was started

@@ -1,4 +1,4 @@
-"""How far the hosts' clocks may be apart: a bound for every host on its offset to the other hosts. It corrects no clock.
+"""How far the hosts' clocks may be apart: a bound for every host on its offset to the other hosts.
 
 Three ways, the tightest for each pair of hosts counts:
 - `same-clock`: two hosts of one machine (same boot id) read one clock. What may differ is the anchor that ties the monotonic

@@ -195,7 +195,7 @@ def wait_gone(daemons: dict[str, dict[str, Any]], limit_s: float) -> dict[str, d
 
 
 def signal_quietly(send: Any, pid: int, number: int) -> None:
-    """A process that ended between look and signal is what was wanted."""
+    """A process that has ended meanwhile is fine: it was to be ended."""
     with contextlib.suppress(ProcessLookupError):
         send(pid, number)
 

@@ -1,4 +1,4 @@
-"""The disk-checks archive on hosts: packs it, pushes it, runs one probe and returns its JSON. It never judges a figure.
+"""The disk-checks archive on hosts: packs it, pushes it, runs one probe and returns its JSON.
 
 The folder disk-checks/ is packed into one zip that plain `python3` runs, the same bytes for the same sources.
 """

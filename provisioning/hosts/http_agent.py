@@ -1,4 +1,4 @@
-"""Runs on a host, handed to its python3 over standard input: makes HTTP requests there. Knows no system by name.
+"""Runs on a host, handed to its python3 over standard input: makes HTTP requests there.
 
 Standard library only, Python 3.9 and later. One request (JSON, first argument) in, one answer (JSON, standard output) out.
 """

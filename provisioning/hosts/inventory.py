@@ -1,4 +1,4 @@
-"""The inventory: a testbed described as data. The contract between every testbed and everything else; it connects to nothing.
+"""The inventory: a testbed described as data. The contract between every testbed and everything else.
 
 Written by a testbed (`samebox up`, `pulumi stack output`), read by all the rest. JSON on disk, frozen dataclasses in memory.
 """

@@ -1,4 +1,4 @@
-"""A remote process held open over its own channel: lines in, lines out. It sends no command itself (ssh.py does)."""
+"""A remote process held open over its own channel: lines in, lines out."""
 
 from __future__ import annotations
 

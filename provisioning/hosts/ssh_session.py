@@ -1,4 +1,4 @@
-"""One command over one SSH channel: its output, its deadline, its process group. It opens no connection and retries nothing.
+"""One command over one SSH channel: its output, its deadline, its process group.
 
 Every command runs as `bash -c` in a process group of its own, whose number it reports first: closing a channel without a
 terminal leaves the remote process running, so ending one means signalling that group over another channel.
@@ -116,7 +116,7 @@ class Session:
 
     @property
     def has_ended(self) -> bool:
-        """The command has ended by itself, as far as the server has told; False also when the connection has gone before."""
+        """Whether the server has said that the command ended; False also if the connection was lost first."""
         return self.channel.exit_status != -1 or bool(self.channel.eof_received)
 
     def exit_status(self, deadline: float) -> int:

@@ -110,9 +110,7 @@ def _expect(host: Host, process: RemoteProcess, answers: Iterator[str], key: str
         answer: dict[str, Any] = json.loads(line)
     except json.JSONDecodeError:
         said = process.wait(timeout_s=EXIT_TIMEOUT_S).stderr.strip()[-400:]
-        raise HostError(
-            host.name, f"strace's agent said {line[:200]!r} instead of an answer. {said}".rstrip()
-        ) from None
+        raise HostError(host.name, f"unexpected answer of the strace agent: {line[:200]!r}. {said}".rstrip()) from None
     if key in answer:
         return
     said = str(answer.get("said", answer))

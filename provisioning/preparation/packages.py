@@ -1,6 +1,6 @@
 """Programs that hosts must have, as data, and their installation from the host's own distribution. Nothing is upgraded.
 
-What is there already, from wherever, is fine: programs are looked for, not packages. On Amazon Linux 2023 the repository is
+Programs are looked for, not packages: what is installed already, from wherever, is fine. On Amazon Linux 2023 the repository is
 locked to the release of the machine image, so the same image means the same versions; it is named all the same.
 """
 
@@ -65,7 +65,7 @@ CHRONY = _packaged(
 
 _DNF_INSTALL = "dnf --assumeyes --quiet --setopt=install_weak_deps=False"
 MANAGERS = {
-    # the release of the image, said aloud: without it a file in /etc/dnf/vars could have moved the host to a newer one
+    # the release of the image, given explicitly: without it a file in /etc/dnf/vars could have moved the host to a newer one
     "amazon": Manager(
         f"{_DNF_INSTALL} --releasever=\"$(rpm -q --qf '%{{VERSION}}' system-release)\" install",
         "rpm -qa --qf '%{NAME}.%{ARCH} %{EVR}\\n'",

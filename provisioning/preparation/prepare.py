@@ -58,7 +58,7 @@ def prepare(
     own_boot_id: str | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Preparation:
-    """Prepares all hosts at once; a second time it finds everything as wanted. Raises HostsFailed naming host, setting, found.
+    """Prepares all hosts at once; a second run changes nothing. Raises HostsFailed naming host, setting, found.
 
     `of_systems`: what the systems that are to run there need.
     `erase`: owned disks that hold something are overwritten. `own_boot_id`: of this machine, read if not given.

@@ -1,4 +1,4 @@
-"""One thing that preparation looked after on one host, and how commands become root there. It decides nothing."""
+"""One thing that preparation looked after on one host, and how commands become root there."""
 
 from __future__ import annotations
 

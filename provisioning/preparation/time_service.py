@@ -1,4 +1,4 @@
-"""The hosts' clock: chrony, following the testbed's own time server where it has one. It steps no clock by itself.
+"""The hosts' clock: chrony, following the testbed's own time server where it has one.
 
 A host with a PTP hardware clock of AWS (/dev/ptp_ena; infra/on_host/samebox-ptp asks its driver for it) follows that one, or else the
 server. Without a time server (own hosts) the operator's time service is left as it is; whether clocks agree is asked elsewhere.

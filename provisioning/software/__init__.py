@@ -1,1 +1,1 @@
-"""Software for hosts: resolved once on the operator's machine, kept by content, brought to hosts over SSH. It starts none of it."""
+"""Software for hosts: resolved once on the operator's machine, kept by content, brought to hosts over SSH."""

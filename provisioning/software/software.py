@@ -1,4 +1,4 @@
-"""A piece of software as hosts are to have it: pinned, verified, the same everywhere. How it is come by is its kind's business."""
+"""A piece of software as hosts are to have it: pinned, verified, the same everywhere. How it is obtained depends on its kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one look found: the line that `samebox doctor` prints. Data only."""
+"""What one look found: the line that `samebox doctor` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every testbed can do. It says nothing of how hosts come to be (local/, aws/ do) and puts nothing on them."""
+"""What every testbed can do; how its hosts come to be is in local/ and aws/."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The rules on flushes: how long they usually take (fsync), how bad the worst are (stalls), and whether they are real (flush). Pure.
 
 Each repeat is judged by itself and the median repeat decides, so that a burst of somebody else's I/O in one repeat rejects
-nobody; a stall in any repeat is said.
+no disk; a stall in any repeat is reported.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _preset(series: Series, thresholds: Thresholds) -> Iterator[Verdict]:
     if measured is None:
         return
     if preset is None:
-        sentence = f"No preset for instance type {instance_type}: nobody has published what dd writes there."
+        sentence = f"No preset for instance type {instance_type}: there is no published dd figure for it."
         yield Verdict.of(metric, measured, None, "preset", "not judged", sentence)
         return
     bound = thresholds.preset_rule.reject_below_share

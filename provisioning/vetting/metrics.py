@@ -1,4 +1,4 @@
-"""The figures that vetting judges, computed from a series' samples: one value per repeat. Pure; knows no threshold."""
+"""The figures that vetting judges, computed from a series' samples: one value per repeat. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The thresholds of vetting as frozen data, read from provisioning/vetting/thresholds.toml or an operator's copy. Judges nothing."""
+"""The thresholds of vetting as frozen data, read from provisioning/vetting/thresholds.toml or an operator's copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vetting: take the probes (probes.py), judge them (judge.py), and replace the rejected hosts. It never judges a trial."""
+"""Vetting: take the probes (probes.py), judge them (judge.py), and replace the rejected hosts."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_not_permitted_says_what_would_permit_it() -> None:
     ("answer", "said"),
     [
         ('{"error": "missing", "said": "no strace on the PATH"}', "no strace on the PATH"),
-        ("Traceback", "said 'Traceback' instead of an answer. python3: command not found"),
+        ("Traceback", "unexpected answer of the strace agent: 'Traceback'. python3: command not found"),
     ],
 )
 def test_an_agent_that_can_not_work_is_an_error(answer: str, said: str) -> None:

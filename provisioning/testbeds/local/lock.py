@@ -1,4 +1,4 @@
-"""One samebox process at a time per testbed, by flock: a crashed holder frees it. It guards no other testbed."""
+"""One samebox process at a time per testbed, by flock: a crashed holder frees it."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def program_of(pid: int) -> str:
 
 
 def any_runs(program: str) -> bool:
-    """Whether anything on this machine runs whose name begins so; a corpse that nobody has reaped doesn't."""
+    """Whether anything on this machine runs whose name begins so; zombies don't count."""
     return any(program_of(pid).startswith(program) and _stat_fields(pid)[:1] not in ([], [b"Z"]) for pid in _pids())
 
 

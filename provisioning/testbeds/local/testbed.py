@@ -103,8 +103,8 @@ class LocalTestbed:
             return None  # none, or cut off while being written: either way `up` starts afresh
 
     def _started_again(self, ended: Inventory) -> bool:
-        """Whether the hosts of a testbed whose sshds have ended, as they do with a container, are there again: the same, for
-        campaigns that began on them. What was going on there is ended."""
+        """Whether hosts whose sshds have ended, as they do with a container, could be started again as they were: campaigns that
+        began on them can go on. Whatever still runs on them is ended."""
         if not all((Path(host.root) / SSHD_CONFIG).is_file() for host in ended.hosts):
             return False
         self._end_processes()

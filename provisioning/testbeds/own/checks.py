@@ -1,6 +1,6 @@
-"""What must hold of the operator's own machines before anything is put on them. It mends nothing: `samebox prepare` does.
+"""What must hold of the operator's own machines before anything is put on them. `samebox prepare` mends what it can.
 
-All that it leaves there is an empty mark file per data directory, so that a directory once found empty is known later.
+It leaves one empty mark file per data directory there: that the directory was found empty once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The operator's own machines: `inventory.toml` into an Inventory. It connects to nothing; own_hosts_checks.py asks the machines.
+"""The operator's own machines: `inventory.toml` into an Inventory. checks.py asks the machines.
 
-docs/own-hosts.md has every key. From there on they are hosts as any others, but that nobody can replace one.
+docs/own-hosts.md has every key. From there on they are hosts like any others, except that none can be replaced.
 """
 
 from __future__ import annotations
