@@ -46,7 +46,7 @@ class Revetting:
             "after": list(planned.after),
             "before": list(planned.before),
             "compared_with": names[0] if names else None,
-            **found.to_json(),
+            **found.document,
             "reset": cleaned.as_observation(),
         }
         write_json(self.results.probe_file(planned.name), document)

@@ -24,20 +24,10 @@ RULE = "change"
 
 @dataclass(frozen=True)
 class ProbedAgain:
-    """What was measured, and how it compares with the first probe of the campaign."""
+    """What was measured, as `document` (its `series` are what a later probe is compared with), and how it compares with the first."""
 
-    taken_ns: int
-    series: tuple[Series, ...]
     verdicts: tuple[Verdict, ...]
-    thresholds: Thresholds
-
-    def to_json(self) -> dict[str, Any]:
-        """The document's own part; `series` are what a later probe is compared with."""
-        return {
-            "taken_ns": self.taken_ns,
-            "verdicts": [asdict(verdict) for verdict in self.verdicts],
-            "series": [_series(series, self.thresholds) for series in self.series],
-        }
+    document: Mapping[str, Any]
 
 
 def probe_again(
@@ -56,7 +46,12 @@ def probe_again(
     targets, _ = find_targets(hosts, lambda instance_type: short_profile(instance_type, thresholds))
     repeats = max((target.profile.repeats for target in targets), default=0)
     series = take_series(targets, progress=progress, steps=(0, repeats), sleep=sleep)
-    return ProbedAgain(taken_ns, series, tuple(_verdicts(series, first, thresholds)), thresholds)
+    verdicts = tuple(_verdicts(series, first, thresholds))
+    documents = [_series(one, thresholds) for one in series]
+    return ProbedAgain(
+        verdicts,
+        {"taken_ns": taken_ns, "verdicts": [asdict(verdict) for verdict in verdicts], "series": documents},
+    )
 
 
 def short_profile(instance_type: str, thresholds: Thresholds) -> Profile:

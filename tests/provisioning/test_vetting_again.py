@@ -29,7 +29,7 @@ def _inventory() -> Inventory:
 
 def probed(some: Sequence[ProbedHost], first: ProbedAgain | None = None) -> ProbedAgain:
     """A probe without pauses; what it is compared with has been to disk and back."""
-    document = json.loads(json.dumps(first.to_json())) if first else None
+    document = json.loads(json.dumps(first.document)) if first else None
     return probe_again(some, KIT, document, progress=lambda *_: None, sleep=lambda _: None)
 
 
@@ -43,7 +43,7 @@ def test_the_first_probe_is_compared_with_nothing() -> None:
     first = probed(hosts())
     assert {v.rule for v in first.verdicts} == {"fsync", "stalls"}
     assert warnings(first) == []
-    assert [each["figures"]["write_bytes_per_s"] for each in first.to_json()["series"]] == [GOOD, GOOD]
+    assert [each["figures"]["write_bytes_per_s"] for each in first.document["series"]] == [GOOD, GOOD]
 
 
 @pytest.mark.parametrize(("write", "changed"), [(870_000_000, False), (840_000_000, True), (1_300_000_000, False)])
@@ -79,6 +79,6 @@ def test_the_probe_is_short_on_every_type() -> None:
 
 def test_what_is_kept_is_json_with_every_sample() -> None:
     """A later reader can judge anew."""
-    document: dict[str, Any] = json.loads(json.dumps(probed(hosts()).to_json()))
+    document: dict[str, Any] = json.loads(json.dumps(probed(hosts()).document))
     assert len(document["series"][0]["repeats"]) == 3
     assert len(document["series"][0]["repeats"][0]["results"]["fsync"]["samples_ns"]) == 1000
