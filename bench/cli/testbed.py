@@ -144,7 +144,8 @@ def print_vetting(vetting: Vetting, target: Target) -> None:
         for heading, width in VETTING_COLUMNS.items():
             table.add_column(heading, min_width=width)
         for row in rows:
-            table.add_row(row.metric, row.measured, row.expected, row.deviation, row.rule, _marked(row.verdict))
+            deviation = "-" if row.deviation is None else f"{row.deviation:+.1%}"
+            table.add_row(row.metric, *(text or "-" for text in row.shown), deviation, row.rule, _marked(row.verdict))
         out.print(table)
     for caveat in vetting.caveats:
         say(f"note: {caveat}")

@@ -1,4 +1,4 @@
-"""What a rule says about a device, what all of them say about a set of hosts, and the rows in which people read it."""
+"""What a rule says about a device, and what all of them say about a set of hosts."""
 
 from __future__ import annotations
 
@@ -69,21 +69,6 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the table that a terminal shows; all text."""
-
-    host: str
-    device: str
-    metric: str
-    measured: str
-    expected: str
-    deviation: str
-    rule: str
-    verdict: str
-    sentence: str
-
-
-@dataclass(frozen=True)
 class Rejected:
     """A host that was rejected: which instance, and why. It stays on record after its replacement."""
 
@@ -133,15 +118,12 @@ class Vetting:
         """The worst verdict of all, `not judged` aside."""
         return _worst(self.verdicts)
 
-    def rows(self) -> list[Row]:
-        """The table for people, in the order judged; hosts for which a line would be the same (a shared disk) share one."""
-        hosts: dict[tuple[str, ...], list[str]] = {}
-        for v in self.verdicts:
-            measured, expected = (text or "-" for text in v.shown)
-            deviation = "-" if v.deviation is None else f"{v.deviation:+.1%}"
-            line = (v.device, v.metric or "-", measured, expected, deviation, v.rule, v.verdict, v.sentence)
-            hosts.setdefault(line, []).append(v.host)
-        return [Row(", ".join(dict.fromkeys(names)), *line) for line, names in hosts.items()]
+    def rows(self) -> list[Verdict]:
+        """The verdicts for people, in the order judged; hosts that share a disk share its line, all of them in `host`."""
+        hosts: dict[Verdict, list[str]] = {}
+        for verdict in self.verdicts:
+            hosts.setdefault(replace(verdict, host=""), []).append(verdict.host)
+        return [replace(each, host=", ".join(dict.fromkeys(names))) for each, names in hosts.items()]
 
     def summary(self) -> dict[str, Any]:
         """What the manifest carries: the verdict, every rejected instance, the thresholds, the caveats."""
