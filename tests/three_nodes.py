@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
+from bench.campaign.prepared import PROBE_TOPIC
 from bench.campaign.system_settings import profile_of
 from bench.campaign.testbed_profile import load_profile
 from bench.load.load import Limits, LoadSpec, load_spec
-from bench.run.trial import PROBE_TOPIC
 from contract.workload import Workload
 from provisioning.hosts import daemons
 from provisioning.hosts.host import Host, on_all

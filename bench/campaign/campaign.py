@@ -81,7 +81,7 @@ class Campaign:
     SHA-256. `cross_check`: whether each trial is run once more by the system's own load tools, as far as they can.
     `replication_factor`: in how many copies every topic is kept; `brokers`: how many broker hosts it is for (None = as many as there
     are, on the local testbed three).
-    `revet_every_h`: how often disks are probed again in a campaign that takes at least so long (`bench.campaign.probe_times`).
+    `revet_every_h`: how often disks are probed again in a campaign that takes at least so long (`bench.run.revetting`).
     """
 
     schema: int
@@ -122,7 +122,8 @@ class Campaign:
 class TrialSpec:
     """One system x durability x workload in one block. `position` is its place among the trials compared in it, from 1.
 
-    `generator`: who makes the load. A native trial has the position of the trial that it checks.
+    `generator`: what makes the load. A native trial has the position of the trial that it checks. `seed`: the campaign's, of this
+    block.
     """
 
     trial: str
@@ -135,6 +136,7 @@ class TrialSpec:
     generator: GeneratorName = "samebox"
     block_kind: BlockKind = "A/B"
     replication_factor: int = DEFAULT_REPLICATION_FACTOR
+    seed: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """As the manifest's `order` lists it."""
@@ -313,7 +315,14 @@ def order_of(campaign: Campaign) -> tuple[TrialSpec, ...]:
                 for position, (system, name) in enumerate(places, start=1):
                     trial = f"{block.name}-{position}-{system}-l{name}-{workload.name}"
                     spec = TrialSpec(trial, block.number, position, system, name, workload, each.id)
-                    trials.append(replace(spec, block_kind=block.kind, replication_factor=campaign.replication_factor))
+                    trials.append(
+                        replace(
+                            spec,
+                            block_kind=block.kind,
+                            replication_factor=campaign.replication_factor,
+                            seed=campaign.seed + block.number,
+                        )
+                    )
     return tuple(trials)
 
 

@@ -8,17 +8,17 @@ drawn for each block it is scatter, which intervals do see. Within a block it is
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from bench.campaign.blocks import Block, blocks_of
 from bench.campaign.campaign import Campaign
-from provisioning.hosts.inventory import Inventory
+from provisioning.hosts.inventory import HostRecord
 
 
-def host_orders(campaign: Campaign, inventory: Inventory) -> dict[int, tuple[str, ...]]:
+def host_orders(campaign: Campaign, hosts: Iterable[HostRecord]) -> dict[int, tuple[str, ...]]:
     """Block number -> the hosts' names in its order. The same campaign on the same hosts has the same orders, whenever it goes on."""
     by_role: dict[str, list[str]] = {}
-    for host in inventory.hosts:
+    for host in hosts:
         by_role.setdefault(host.role, []).append(host.name)
     blocks = blocks_of(campaign.blocks, campaign.aa_blocks)
     return {block.number: host_order(block, by_role, campaign.seed) for block in blocks}

@@ -1,4 +1,4 @@
-"""A campaign checked against its kind of testbed, before anything is started."""
+"""A campaign checked against its kind of testbed before anything is started, and what each of its trials deploys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from pathlib import Path
 from bench.campaign.campaign import Campaign, TrialSpec, order_of
 from bench.campaign.choice import WHOLE, Choice
 from bench.campaign.cross_check import with_native_trials
+from bench.campaign.system_settings import profile_of
 from bench.campaign.testbed_profile import Check, Profile, checks_for, load_profile
+from systems.deployment import Plan, Topic
+from systems.registry import DURABILITY, SYSTEMS
+from systems.settings import merged
+
+TOPIC, PROBE_TOPIC = "samebox", "samebox-probe"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,3 +38,20 @@ def prepare(campaign: Campaign, campaign_file: Path, testbed_kind: str, choice: 
     if chosen.cross_check:
         trials = with_native_trials(trials, where=str(campaign_file))
     return Prepared(chosen, choice, campaign_file, profile, checks, trials)
+
+
+def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:
+    """What a trial asks of its deployment: the system's profile over the testbed's, and the campaign's settings over both."""
+    workload = spec.workload
+    names = [TOPIC] if workload.topics == 1 else [f"{TOPIC}-{number}" for number in range(workload.topics)]
+    own = profile_of(spec.system, campaign.system_profile, profile.broker_memory_bytes)
+    memory_bytes = profile.system_memory_bytes or profile.broker_memory_bytes
+    return Plan(
+        durability=DURABILITY[spec.durability],
+        topics=tuple(Topic(name, workload.partitions) for name in names),
+        probe=Topic(PROBE_TOPIC, 1),
+        memory=merged(SYSTEMS[spec.system].memory.for_hosts(memory_bytes), own.memory),
+        overrides=merged(own.settings, campaign.settings.get(spec.system, {})),
+        daemon_niceness=profile.daemon_niceness,
+        replication_factor=spec.replication_factor,
+    )

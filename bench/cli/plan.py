@@ -14,7 +14,6 @@ from bench.campaign.campaign import Campaign, TrialSpec, empty_cells
 from bench.campaign.choice import Choice
 from bench.campaign.cross_check import left_out
 from bench.campaign.prepared import Prepared, prepare
-from bench.campaign.probe_times import planned_probes
 from bench.campaign.producer_rates import beyond_a_process, warning_lines
 from bench.campaign.space import USABLE_SHARE, gibibytes, largest_need, need_of
 from bench.checkout import HOME
@@ -26,6 +25,7 @@ from bench.cli.report import EMR_STEP
 from bench.cli.target import read_thresholds, stack_kind
 from bench.cli.terminal import print_json, table_console
 from bench.progress import clock_text
+from bench.run.revetting import planned_probes
 from bench.run.runner import report_step, steps_to_run
 from bench.run.trial import steps_of
 from contract.workload import Workload

@@ -28,7 +28,7 @@ from bench.proof.document import PROOF_FILE, new_folder, proof_document
 from bench.proof.plan import proof_campaign
 from bench.proof.prove import prove_level, steps_of
 from bench.results.folder import write_json
-from bench.run.equipped import SOFTWARE_STEP, equip, software_of, store_for
+from bench.run.equipped import SOFTWARE_STEP, equip, store_for
 from contract.durability import variant_of
 from provisioning.hosts.inventory import Inventory
 from provisioning.hosts.ssh import connected
@@ -110,19 +110,18 @@ def _prove(
     began_ns = time.time_ns()
     with connected(inventory) as hosts:
         require_strace([host for host in hosts if host.record.role == "broker"])
-        store = store_for(inventory, tarballs, reporter)
-        equipped = equip(prepared, hosts, store, reporter)
+        equipped = equip(prepared, hosts, store_for(inventory, tarballs, reporter), reporter)
         folder = new_folder(PROOFS, datetime.fromtimestamp(began_ns / 1e9, UTC))
         cells: list[dict[str, Any]] = []
         document: dict[str, Any] = {}
         for spec in prepared.trials:
             evidence = folder / f"{spec.system}-l{spec.durability}"
-            cells.append(prove_level(spec, messages, equipped, hosts, store, reporter, evidence))
+            cells.append(prove_level(spec, messages, equipped, reporter, evidence))
             document = proof_document(
                 cells,
                 empty_cells(campaign),
                 inventory=inventory,
-                software=software_of(campaign, store),
+                software=equipped.software,
                 bases={name: basis_of(name) for name in campaign.systems},
                 samebox_version=metadata.version("samebox"),
                 created_ns=began_ns,

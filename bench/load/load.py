@@ -132,10 +132,10 @@ def load_spec(
     topics: tuple[str, ...],
     *,
     seed: int,
-    limits: Limits,
+    limits: Limits | None = None,
     probe_topic: str | None = None,
 ) -> LoadSpec:
-    """A load of a system, where its deployment says that clients connect."""
+    """A load of a system, where its deployment says that clients connect. `limits` None = the usual ones."""
     return LoadSpec(
         workload=workload,
         client_module=system.client_module,
@@ -144,5 +144,5 @@ def load_spec(
         topics=topics,
         seed=seed,
         probe_topic=probe_topic,
-        limits=limits,
+        limits=limits or limits_for(workload),
     )

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from bench.proof.sending import Sent
-from bench.proof.timeline import Kept, NodeTimeline
+from bench.proof.timeline import Kept, NodeTimeline, Sent
 from contract.durability import Durability
 
 Verdict = Literal["proven", "not shown", "disproved"]

@@ -5,29 +5,26 @@ No latency is taken from any of it: strace slows a broker by orders of magnitude
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 from bench.campaign.campaign import TrialSpec
+from bench.campaign.system_settings import durability_table
 from bench.load.jobs import client_of
 from bench.load.load import Limits, load_spec
 from bench.progress import Reporter, Step
-from bench.proof.judge import Judgement, judge
-from bench.proof.observe import MESSAGES_FILE, Observed, observe
+from bench.proof.judge import judge
+from bench.proof.observe import MESSAGES_FILE, read_traces, send_traced
 from bench.results.folder import write_json
 from bench.run.equipped import Equipped
-from bench.run.runner import promises_of
-from bench.run.trial import TOPIC, plan_of
 from bench.worker.sender import SenderJob
 from provisioning.errors import DeploymentError, HostUnreachable, SameboxError
 from provisioning.hosts import daemons
 from provisioning.hosts.host import Host
 from provisioning.reset.reset import reset
-from provisioning.software.store import Store
-from systems.client import ClientSpec
 from systems.deployment import Deployment
 from systems.processes import states
 from systems.registry import DURABILITY, SYSTEMS
@@ -39,21 +36,59 @@ CONNECT_TIMEOUT_S = 180.0
 STOP_GRACE_S = 5.0
 
 
+@dataclass
+class _Proof:
+    """A level's proof under way: what its steps share."""
+
+    spec: TrialSpec
+    messages: int
+    equipped: Equipped
+    reporter: Reporter
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self.deployment = self.equipped.deployment(self.spec.system)
+
+    def stop(self) -> None:
+        daemons.stop_everything(self.equipped.hosts, grace_s=STOP_GRACE_S)
+
+    def reset(self) -> None:
+        reset(self.equipped.hosts, self.stop)
+
+    def start(self) -> None:
+        self.deployment.install()
+        self.deployment.configure(self.equipped.plans[self.spec.trial])
+        self.deployment.start()
+        self.deployment.create_topics()
+
+    def send(self) -> None:
+        system, client = SYSTEMS[self.spec.system], self.equipped.clients[0]
+        limits = Limits(delivery_timeout_s=DELIVERY_TIMEOUT_S, connect_timeout_s=CONNECT_TIMEOUT_S)
+        [topic] = self.equipped.plans[self.spec.trial].topics
+        load = load_spec(system, self.spec.workload, self.deployment.endpoints(), (topic.name,), seed=0, limits=limits)
+        job = SenderJob(client_of(load, topic.name), self.messages, run=token_hex(4))
+        storing, python = _storing(self.deployment, self.equipped.hosts), self.equipped.pythons[client.name]
+        self.traces = send_traced(storing, client, python, job, detail=self.reporter.detail)
+
+    def read(self) -> None:
+        self.observed = read_traces(self.traces, self.folder)
+
+
+# what is done, and how long it usually takes
+STEPS: tuple[tuple[str, float, Callable[[_Proof], None]], ...] = (
+    ("reset", 3.0, _Proof.reset),
+    ("start", 25.0, _Proof.start),
+    ("messages", 25.0, _Proof.send),
+    ("evidence", 5.0, _Proof.read),
+)
+
+
 def steps_of(spec: TrialSpec) -> tuple[Step, ...]:
     """The steps of one level as the progress shows them."""
-    estimates = {"reset": 3.0, "start": 25.0, "messages": 25.0, "evidence": 5.0}
-    return tuple(Step(f"{spec.system} level {spec.durability}: {name}", each) for name, each in estimates.items())
+    return tuple(Step(f"{spec.system} level {spec.durability}: {name}", estimate_s) for name, estimate_s, _ in STEPS)
 
 
-def prove_level(
-    spec: TrialSpec,
-    messages: int,
-    equipped: Equipped,
-    hosts: Sequence[Host],
-    store: Store,
-    reporter: Reporter,
-    folder: Path,
-) -> dict[str, Any]:
+def prove_level(spec: TrialSpec, messages: int, equipped: Equipped, reporter: Reporter, folder: Path) -> dict[str, Any]:
     """Proves one level of one system; its evidence goes into `folder`. Returns the cell of proof.json.
 
     1. reset the hosts
@@ -63,41 +98,31 @@ def prove_level(
 
     A level that can't be deployed or observed is not shown, with the reason. Raises HostUnreachable: the testbed is gone.
     """
-    campaign = equipped.prepared.campaign
-    deployment = SYSTEMS[spec.system].deployment(hosts, store)
+    campaign, proof = equipped.campaign, _Proof(spec, messages, equipped, reporter, folder)
+    overrides = {spec.system: equipped.plans[spec.trial].overrides}
+    levels = durability_table([(spec.system, spec.durability)], overrides, campaign.replication_factor)
     cell = {
         "system": spec.system,
-        "version": deployment.version,
+        "version": proof.deployment.version,
         "durability": asdict(DURABILITY[spec.durability]),
-        "settings": promises_of(equipped.prepared).manifest["durability_table"][spec.system][spec.durability],
+        "settings": levels[spec.system][spec.durability],
         "system_profile": campaign.system_profile,
         "evidence_folder": folder.name,
     }
-    left = list(steps_of(spec))
-
-    def next_step() -> None:
-        reporter.step(left.pop(0).title)
-
+    left = list(zip(STEPS, steps_of(spec), strict=True))
     try:
-        next_step()
-        reset(hosts, lambda: daemons.stop_everything(hosts, grace_s=STOP_GRACE_S))
-        next_step()
-        deployment.install()
-        deployment.configure(plan_of(spec, campaign, equipped.prepared.profile))
-        deployment.start()
-        deployment.create_topics()
-        next_step()
-        client = next(host for host in hosts if host.record.role == "client")
-        job = SenderJob(_client_of(deployment, spec), messages, run=token_hex(4))
-        python, storing = equipped.pythons[client.name], _storing(deployment, hosts)
-        observed = observe(storing, client, python, job, folder, detail=reporter.detail, next_step=next_step)
+        while left:
+            (_, _, action), step = left.pop(0)
+            reporter.step(step.title)
+            action(proof)
     except HostUnreachable:
         raise
     except SameboxError as error:
         reporter.skip(len(left))
         return {**cell, "verdict": "not shown", "sentence": f"{error} {error.next_step}".rstrip(), "evidence": None}
     finally:
-        daemons.stop_everything(hosts, grace_s=STOP_GRACE_S)
+        proof.stop()
+    observed = proof.observed
     write_json(folder / MESSAGES_FILE, observed.messages())
     judgement = judge(
         DURABILITY[spec.durability],
@@ -106,14 +131,13 @@ def prove_level(
         clock_bound_ns=observed.clock_bound_ns,
         replicas=campaign.replication_factor,
     )
-    evidence = _evidence(observed, judgement)
+    evidence = {
+        **judgement.to_json(),
+        "clock_method": observed.clock_method,
+        "sync_calls": {node.host: node.syncs for node in observed.nodes},
+        "files": {node.host: list(node.files) for node in observed.nodes},
+    }
     return {**cell, "verdict": judgement.verdict, "sentence": judgement.sentence, "evidence": evidence}
-
-
-def _client_of(deployment: Deployment, spec: TrialSpec) -> ClientSpec:
-    limits = Limits(delivery_timeout_s=DELIVERY_TIMEOUT_S, connect_timeout_s=CONNECT_TIMEOUT_S)
-    system = SYSTEMS[spec.system]
-    return client_of(load_spec(system, spec.workload, deployment.endpoints(), (TOPIC,), seed=0, limits=limits), TOPIC)
 
 
 def _storing(deployment: Deployment, hosts: Sequence[Host]) -> list[tuple[Host, int]]:
@@ -125,14 +149,7 @@ def _storing(deployment: Deployment, hosts: Sequence[Host]) -> list[tuple[Host, 
         if state.daemon == deployment.storing_daemon and state.pid is not None
     ]
     if not found:
-        raise DeploymentError(f"{deployment.system}: no {deployment.storing_daemon} runs that could be traced.")
+        raise DeploymentError(
+            f"{deployment.system}: no {deployment.storing_daemon} is running, so there is nothing to trace."
+        )
     return found
-
-
-def _evidence(observed: Observed, judgement: Judgement) -> dict[str, Any]:
-    return {
-        **judgement.to_json(),
-        "clock_method": observed.clock_method,
-        "sync_calls": {node.host: node.syncs for node in observed.nodes},
-        "files": {node.host: list(node.files) for node in observed.nodes},
-    }

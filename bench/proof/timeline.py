@@ -25,6 +25,16 @@ TIMER_NS = 900_000_000
 
 
 @dataclass(frozen=True)
+class Sent:
+    """One message: ns since the epoch on the client's wall clock. `acked_ns` None = not acknowledged, with `error`."""
+
+    sequence: int
+    sent_ns: int
+    acked_ns: int | None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
 class Kept:
     """When a node first had a message in memory (read from a socket), in a file, and in a file that was then synced; ns.
 

@@ -9,20 +9,22 @@ from pathlib import Path
 
 from bench.campaign.campaign import Campaign, TrialSpec
 from bench.campaign.host_rules import checks_on
-from bench.campaign.prepared import Prepared
+from bench.campaign.prepared import Prepared, plan_of
 from bench.campaign.space import check_space
 from bench.load.client_hosts import deploy_client
+from bench.load.collect import Collector, Fetch
 from bench.progress import Reporter, Step
-from bench.run.trial import plan_of
 from provisioning.cache import user_cache
 from provisioning.errors import InvalidInput
-from provisioning.hosts import facts
+from provisioning.hosts.facts import Facts, read_facts
 from provisioning.hosts.host import Host
 from provisioning.hosts.inventory import Inventory
 from provisioning.hosts.requirement import distinct, require, versions
+from provisioning.reset.reset import DropCaches, drop_page_caches
 from provisioning.software.delivery import DIRECT
 from provisioning.software.store import Store
 from provisioning.testbeds.aws.by_bucket import ByBucket
+from systems.deployment import Deployment, Plan
 from systems.load_tool import NativeTool
 from systems.registry import SYSTEMS, requirements, software
 from systems.settings import Settings
@@ -32,50 +34,86 @@ SOFTWARE_STEP = Step("software onto the hosts", 20.0)
 
 @dataclasses.dataclass(frozen=True)
 class Equipped:
-    """A campaign whose hosts were found fit and have all they need: profile and checks are of these hosts, `pythons` run workers.
+    """A campaign on connected hosts that were found fit and have all they need; its profile and checks are of these hosts.
 
-    `programs`: host -> what its systems need there -> which version it has.
-    `intended`: each system's settings as its first trial has them.
+    `programs`: host -> what its systems need there -> which version it has. `pythons` run workers, on client hosts.
+    `software`: system -> its version and digest. `plans`: trial -> what it asks of its deployment. `intended`: each system's
+    settings as its first trial has them. `collector`: where records go.
     """
 
     prepared: Prepared
-    facts: Mapping[str, facts.Facts]
+    hosts: tuple[Host, ...]
+    store: Store
+    facts: Mapping[str, Facts]
     programs: Mapping[str, Mapping[str, str]]
     pythons: Mapping[str, str]
+    software: Mapping[str, Mapping[str, str]]
+    plans: Mapping[str, Plan]
     intended: Mapping[str, Settings]
+    collector: Collector = dataclasses.field(default_factory=Fetch)
+    drop_caches: DropCaches = drop_page_caches
+
+    @property
+    def campaign(self) -> Campaign:
+        return self.prepared.campaign
+
+    @property
+    def clients(self) -> tuple[Host, ...]:
+        return of_role(self.hosts, "client")
+
+    def deployment(self, system: str) -> Deployment:
+        """A system on these hosts."""
+        return SYSTEMS[system].deployment(self.hosts, self.store)
+
+    def in_order(self, names: Sequence[str]) -> Equipped:
+        """The same hosts in another order."""
+        return dataclasses.replace(self, hosts=tuple(sorted(self.hosts, key=lambda host: names.index(host.name))))
+
+
+def of_role(hosts: Sequence[Host], role: str) -> tuple[Host, ...]:
+    """Those with this role."""
+    return tuple(host for host in hosts if host.record.role == role)
 
 
 def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Reporter) -> Equipped:
     """Reads the hosts' facts, refuses too little disk, what a system needs and a host lacks, and settings that it can't have, and
     brings the software and the client's Python to where they are missing."""
-    found = facts.read_facts(hosts)
-    clients = [host for host in hosts if host.record.role == "client"]
+    facts = read_facts(hosts)
+    campaign, clients, brokers = prepared.campaign, of_role(hosts, "client"), of_role(hosts, "broker")
     tools = native_tools(prepared.trials)
-    needed = distinct([*requirements(prepared.campaign.systems), *(one for tool in tools for one in tool.requirements)])
+    needed = distinct([*requirements(campaign.systems), *(one for tool in tools for one in tool.requirements)])
     for role in dict.fromkeys(host.record.role for host in hosts):
-        of_role = [host for host in hosts if host.record.role == role]
-        require(of_role, [one for one in needed if role in one.roles])
-    brokers = [host for host in hosts if host.record.role == "broker"]
-    _require_brokers(prepared.campaign, len(brokers))
+        require(of_role(hosts, role), [one for one in needed if role in one.roles])
+    _require_brokers(campaign, len(brokers))
     check_space(prepared.trials, brokers)
     prepared = dataclasses.replace(
         prepared,
-        profile=prepared.profile.for_hosts(memory_per_broker(brokers, found)),
+        profile=prepared.profile.for_hosts(memory_per_broker(brokers, facts)),
         checks=checks_on(prepared.checks, [host.record for host in hosts]),
     )
+    deployments = {name: SYSTEMS[name].deployment(hosts, store) for name in campaign.systems}
+    plans = {spec.trial: plan_of(spec, campaign, prepared.profile) for spec in prepared.trials}
     intended: dict[str, Settings] = {}
     for spec in prepared.trials:
-        deployment = SYSTEMS[spec.system].deployment(hosts, store)
-        settings = deployment.intended_settings(plan_of(spec, prepared.campaign, prepared.profile))
-        intended.setdefault(spec.system, settings)
+        intended.setdefault(spec.system, deployments[spec.system].intended_settings(plans[spec.trial]))
     reporter.step(SOFTWARE_STEP.title)
     pythons = deploy_client(clients, user_cache(), reporter.detail, store.way)
-    for name in prepared.campaign.systems:
-        SYSTEMS[name].deployment(hosts, store).install()
+    for deployment in deployments.values():
+        deployment.install()
     for tool in tools:
         for name in tool.software:
             store.deploy(name, clients)
-    return Equipped(prepared, found, versions(hosts, needed), pythons, intended)
+    return Equipped(
+        prepared,
+        tuple(hosts),
+        store,
+        facts,
+        versions(hosts, needed),
+        pythons,
+        {name: {"version": store.version(name), "sha256": store.digest(name)} for name in campaign.systems},
+        plans,
+        intended,
+    )
 
 
 def _require_brokers(campaign: Campaign, found: int) -> None:
@@ -101,13 +139,8 @@ def store_for(inventory: Inventory, tarballs: Mapping[str, Path], reporter: Repo
     return Store(user_cache(), software(tarballs), notice=reporter.detail, way=way)
 
 
-def software_of(campaign: Campaign, store: Store) -> dict[str, dict[str, str]]:
-    """Which software the campaign's systems are."""
-    return {name: {"version": store.version(name), "sha256": store.digest(name)} for name in campaign.systems}
-
-
-def memory_per_broker(brokers: Sequence[Host], found: Mapping[str, facts.Facts]) -> int | None:
+def memory_per_broker(brokers: Sequence[Host], facts: Mapping[str, Facts]) -> int | None:
     """The memory of the smallest broker host; hosts on one machine share its memory. None = one doesn't tell."""
-    on_machine = Counter(found[host.name].boot_id for host in brokers)
-    sizes = [(found[host.name].memory_bytes or 0) // on_machine[found[host.name].boot_id] for host in brokers]
+    on_machine = Counter(facts[host.name].boot_id for host in brokers)
+    sizes = [(facts[host.name].memory_bytes or 0) // on_machine[facts[host.name].boot_id] for host in brokers]
     return min(sizes, default=0) or None

@@ -1,10 +1,10 @@
-"""What makes a trial's load: our own workers, or the system's own tools. A trial knows no more of either than this."""
+"""What makes a trial's load: our own workers, or the system's own load tools, behind one Protocol."""
 
 from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -13,12 +13,13 @@ from typing import Any, Protocol
 from bench.campaign.campaign import TrialSpec
 from bench.load.hooks import NO_HOOKS, Hooks
 from bench.load.jobs import configuration
-from bench.load.load import RECORDS, LoadResult, limits_for, load_spec
+from bench.load.load import RECORDS, LoadResult, load_spec
 from bench.load.native import NativeTools
 from bench.load.search import find_highest
 from bench.load.worker_pool import WorkerPool
+from bench.run.equipped import Equipped
 from provisioning.hosts.host import Host, on_all
-from systems.deployment import Endpoints, SoftwareStore
+from systems.deployment import Endpoints, Plan
 from systems.registry import SYSTEMS
 
 
@@ -46,9 +47,7 @@ class WorkerGenerator:
     """Our own load generator."""
 
     spec: TrialSpec
-    topics: tuple[str, ...]
-    probe_topic: str
-    seed: int
+    plan: Plan
     hosts: Sequence[Host]
     pool: WorkerPool
 
@@ -62,15 +61,13 @@ class WorkerGenerator:
 
     def load(self, endpoints: Endpoints, hooks: Hooks, *, stored: Callable[[], int | None]) -> LoadResult:
         """See Generator. A search's steps go before the run that is kept, which it doesn't know while it goes on."""
-        workload = self.spec.workload
         load = load_spec(
             SYSTEMS[self.spec.system],
-            workload,
+            self.spec.workload,
             endpoints,
-            self.topics,
-            seed=self.seed,
-            limits=limits_for(workload),
-            probe_topic=self.probe_topic,
+            tuple(topic.name for topic in self.plan.topics),
+            seed=self.spec.seed,
+            probe_topic=self.plan.probe.name,
         )
         observations: dict[str, Any] = {"client": configuration(load)}
 
@@ -100,7 +97,7 @@ class WorkerGenerator:
                     discard,
                     begin,
                     count_before,
-                    octaves_below=octaves_below(self.seed, self.spec.trial),
+                    octaves_below=octaves_below(self.spec.seed, self.spec.trial),
                 )
                 result, observations["search"] = found.load, found.to_json()
             else:
@@ -113,25 +110,14 @@ class WorkerGenerator:
         """See Generator. Workers' last words are in their observations."""
 
 
-def generator_of(
-    spec: TrialSpec,
-    *,
-    topics: tuple[str, ...],
-    probe_topic: str,
-    seed: int,
-    hosts: Sequence[Host],
-    pythons: Mapping[str, str],
-    store: SoftwareStore,
-) -> Generator:
+def generator_of(spec: TrialSpec, equipped: Equipped) -> Generator:
     """The generator that a trial asks for, over the client hosts."""
+    system, plan, clients = SYSTEMS[spec.system], equipped.plans[spec.trial], equipped.clients
     if spec.generator == "native":
-        [topic] = topics  # native trials are planned for loads of one topic only
-        tool = SYSTEMS[spec.system].native_tool
-        assert tool is not None  # a system without one has no native trials
-        return NativeTools(tool, spec.workload, topic, hosts, store)
-    return WorkerGenerator(
-        spec, topics, probe_topic, seed, hosts, WorkerPool(hosts, pythons, SYSTEMS[spec.system].client_module)
-    )
+        [topic] = plan.topics  # native trials are planned for loads of one topic only
+        assert system.native_tool is not None  # a system without one has no native trials
+        return NativeTools(system.native_tool, spec.workload, topic.name, clients, equipped.store)
+    return WorkerGenerator(spec, plan, clients, WorkerPool(clients, equipped.pythons, system.client_module))
 
 
 def octaves_below(seed: int, trial: str) -> float:

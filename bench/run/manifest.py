@@ -13,11 +13,21 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bench.campaign.campaign import Campaign, TrialSpec, empty_cells
-from bench.campaign.choice import WHOLE, Choice
+from bench.campaign.campaign import empty_cells
+from bench.campaign.cross_check import cross_check_document
 from bench.campaign.host_order import host_orders
-from bench.campaign.testbed_profile import Check
+from bench.campaign.system_settings import (
+    changed_promises,
+    differences,
+    durability_table,
+    own_values,
+    profile_caveats,
+    profile_of,
+)
+from bench.load.floor import Floor
 from bench.results.folder import MANIFEST_SCHEMA
+from bench.run.equipped import Equipped
+from bench.run.vetted import Vetted
 from provisioning.hosts.inventory import Inventory
 
 # what a campaign's figures depend on in a checkout; a campaign file of one's own is no change to the kit
@@ -48,29 +58,20 @@ def origin_of(checkout: Path) -> Origin:
 
 
 def manifest_of(
-    campaign: Campaign,
-    trials: Sequence[TrialSpec],
-    *,
-    choice: Choice = WHOLE,
-    campaign_file: Path,
-    origin: Origin,
+    equipped: Equipped,
     inventory: Inventory,
-    facts: Mapping[str, Any],
-    software: Mapping[str, Mapping[str, str]],
-    promises: Mapping[str, Any],
-    vetting: Mapping[str, Any],
-    floor: Sequence[Mapping[str, Any]],
-    checks: Sequence[Check],
-    caveats: Sequence[str],
+    vetting: Vetted,
+    floor: Sequence[Floor],
+    *,
+    origin: Origin,
     repeat: Sequence[str],
-    cross_check: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The document of docs/records.md. `facts`, `vetting`, `floor` and `cross_check` are taken as they are.
-
-    `promises`: its keys durability_table, durability_differences, system_profile and own_values.
-    """
+    """The document of docs/records.md."""
+    prepared, campaign = equipped.prepared, equipped.campaign
+    promises, caveats = _promises(equipped)
     testbed = dataclasses.asdict(inventory)
     del testbed["identity_file"]  # the path of the operator's private key stays private
+    orders = host_orders(campaign, inventory.hosts)
     return {
         "schema": MANIFEST_SCHEMA,
         "campaign": campaign.name,
@@ -80,26 +81,46 @@ def manifest_of(
         "samebox_version": origin.samebox_version,
         "git": dict(origin.git),
         "lock_sha256": origin.lock_sha256,
-        "campaign_file": campaign_file.name,
-        "campaign_sha256": _sha256(campaign_file),
-        **choice.to_json(campaign),
+        "campaign_file": prepared.campaign_file.name,
+        "campaign_sha256": _sha256(prepared.campaign_file),
+        **prepared.choice.to_json(campaign),
         "definition": dataclasses.asdict(campaign),
-        "order": [trial.to_json() for trial in trials],
+        "order": [trial.to_json() for trial in prepared.trials],
         "order_kind": campaign.order,
-        "host_orders": {str(block): list(names) for block, names in host_orders(campaign, inventory).items()},
+        "host_orders": {str(block): list(names) for block, names in orders.items()},
         "testbed": testbed,
         "operator": {"python": platform.python_version(), "kernel": platform.release()},
-        "facts": dict(facts),
-        "software": {name: dict(entry) for name, entry in software.items()},
+        "facts": {
+            name: {**dataclasses.asdict(each), "programs": dict(equipped.programs[name])}
+            for name, each in equipped.facts.items()
+        },
+        "software": {name: dict(entry) for name, entry in equipped.software.items()},
         **promises,
         "empty_cells": [dataclasses.asdict(cell) for cell in empty_cells(campaign)],
-        "vetting": dict(vetting),
-        "floor": [dict(entry) for entry in floor],
-        "checks": [check.to_json() for check in checks],
-        "caveats": list(caveats),
+        "vetting": dict(vetting.summary),
+        "floor": [each.to_json() for each in floor],
+        "checks": [check.to_json() for check in prepared.checks],
+        "caveats": list(dict.fromkeys([*prepared.profile.caveats, *vetting.caveats, *caveats])),
         "repeat": list(repeat),
-        "cross_check": None if cross_check is None else dict(cross_check),
+        "cross_check": cross_check_document(prepared.trials, equipped.store) if campaign.cross_check else None,
     }
+
+
+def _promises(equipped: Equipped) -> tuple[dict[str, Any], list[str]]:
+    """What durability levels and system profile come to on these hosts, as keys of the manifest, and what a reader is to know."""
+    prepared, campaign, copies = equipped.prepared, equipped.campaign, equipped.campaign.replication_factor
+    name, memory_bytes = campaign.system_profile, prepared.profile.broker_memory_bytes
+    cells = [(spec.system, spec.durability) for spec in prepared.trials]
+    overrides = {spec.system: equipped.plans[spec.trial].overrides for spec in prepared.trials}
+    profiles = {system: profile_of(system, name, memory_bytes).to_json() for system in campaign.systems}
+    promises = {
+        "durability_table": durability_table(cells, overrides, copies),
+        "durability_differences": differences(cells),
+        "system_profile": {"name": name, "systems": profiles},
+        "own_values": own_values(equipped.intended, campaign.settings),
+    }
+    caveats = profile_caveats(campaign.systems, name, memory_bytes)
+    return promises, [*caveats, *changed_promises(cells, overrides, copies)]
 
 
 def _sha256(path: Path) -> str:

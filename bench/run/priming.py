@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bench.campaign.campaign import TrialSpec
-from bench.load.load import limits_for, load_spec
+from bench.load.load import load_spec
 from bench.load.worker_pool import run_load
 from bench.progress import Reporter, Step
+from bench.run.equipped import Equipped
 from contract.workload import Workload
 from provisioning.errors import DeploymentError
 from provisioning.hosts import daemons
-from provisioning.hosts.host import Host
-from provisioning.reset.reset import DropCaches, drop_page_caches, reset
-from systems.deployment import Deployment, Plan, Topic
+from provisioning.reset.reset import reset
+from systems.deployment import Topic
 from systems.registry import SYSTEMS
 
 # It takes about as long as this many quicker starts save: 45 s to save 8 (Kafka), 100 s to save 14 (Pulsar), on two cores.
@@ -39,10 +39,11 @@ WORKLOAD = Workload(
 _END_S = 120.0
 
 
-def worth_priming(trials: Sequence[TrialSpec]) -> tuple[str, ...]:
-    """The systems of these trials that are worth it."""
+def worth_priming(trials: Sequence[TrialSpec]) -> tuple[TrialSpec, ...]:
+    """The first trial of each system that has enough of these trials."""
     counts = Counter(spec.system for spec in trials)
-    return tuple(name for name, count in counts.items() if count >= PAYS_FROM_TRIALS)
+    first = {spec.system: spec for spec in reversed(trials)}
+    return tuple(first[name] for name, count in counts.items() if count >= PAYS_FROM_TRIALS)
 
 
 def step_of(system: str) -> Step:
@@ -50,40 +51,26 @@ def step_of(system: str) -> Step:
     return Step(f"priming {system}", 15.0 + 2 * SYSTEMS[system].start_s)
 
 
-def prime(
-    deployment: Deployment,
-    plan: Plan,
-    hosts: Sequence[Host],
-    pythons: Mapping[str, str],
-    reporter: Reporter,
-    *,
-    drop_caches: DropCaches = drop_page_caches,
-) -> None:
-    """Runs a system as `plan` says, but for a topic of its own and a load of seconds, through all that is asked of it in a trial.
-    Does nothing where every process has been primed.
+def prime(spec: TrialSpec, equipped: Equipped, reporter: Reporter) -> None:
+    """Takes a trial's system through all that a trial asks of it, with a topic of its own and a load of a few seconds. Does nothing
+    where every process has been primed.
 
     Its data are left to the reset of the next trial. Raises HostError, HostsFailed.
     """
+    hosts, deployment = equipped.hosts, equipped.deployment(spec.system)
     deployment.install()
     if deployment.primed():
         reporter.skip(1)
         return
     reporter.step(step_of(deployment.system).title)
     try:
-        reset(hosts, lambda: daemons.stop_everything(hosts), drop_caches=drop_caches)
-        deployment.configure(dataclasses.replace(plan, topics=(TOPIC,), prime=True))
+        reset(hosts, lambda: daemons.stop_everything(hosts), drop_caches=equipped.drop_caches)
+        deployment.configure(dataclasses.replace(equipped.plans[spec.trial], topics=(TOPIC,), prime=True))
         deployment.start()
         deployment.create_topics()
         deployment.effective_settings()
-        load = load_spec(
-            SYSTEMS[deployment.system],
-            WORKLOAD,
-            deployment.endpoints(),
-            (TOPIC.name,),
-            seed=0,
-            limits=limits_for(WORKLOAD),
-        )
-        result = run_load(load, [host for host in hosts if host.record.role == "client"], pythons)
+        load = load_spec(SYSTEMS[spec.system], WORKLOAD, deployment.endpoints(), (TOPIC.name,), seed=0)
+        result = run_load(load, equipped.clients, equipped.pythons)
         if result.abort is not None:
             raise DeploymentError(f"its load ended early: {result.abort['reason']}")
         deployment.messages_stored()

@@ -5,22 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from bench.campaign.campaign import Campaign, TrialSpec
-from bench.campaign.cross_check import cross_check_document
 from bench.campaign.prepared import Prepared
-from bench.campaign.probe_times import PlannedProbe, agenda
-from bench.campaign.system_settings import (
-    changed_promises,
-    differences,
-    durability_table,
-    own_values,
-    profile_caveats,
-    profile_of,
-)
 from bench.checkout import CHECKOUT, PROOFS, SCRATCH
 from bench.load.collect import Collector, Fetch, Upload
 from bench.load.floor import measure_floor
@@ -29,20 +18,19 @@ from bench.proof.basis import basis_of
 from bench.proof.document import proof_for
 from bench.results.folder import Results
 from bench.run.attempt import TrialAttempt
-from bench.run.equipped import SOFTWARE_STEP, equip, software_of, store_for
+from bench.run.equipped import SOFTWARE_STEP, Equipped, equip, store_for
 from bench.run.manifest import Origin, manifest_of, origin_of
 from bench.run.priming import prime, worth_priming
 from bench.run.priming import step_of as priming_step
-from bench.run.revetting import Revetting
-from bench.run.trial import Bench, plan_of, run_trial, steps_of
+from bench.run.revetting import PlannedProbe, agenda, take_probe
+from bench.run.trial import run_trial, steps_of
 from bench.run.vetted import Vetted
 from provisioning.errors import InvalidInput
 from provisioning.hosts.host import on_all
 from provisioning.hosts.inventory import Inventory
 from provisioning.hosts.ssh import connected
 from provisioning.testbeds.aws.bucket_layout import results_folder
-from systems.registry import SYSTEMS
-from systems.settings import merged
+from provisioning.vetting import Thresholds
 
 FLOOR_STEP = Step("the load generator's own floor", 12.0)
 REPORT_TITLE = "report"
@@ -66,60 +54,45 @@ def run_campaign(
     3. run the trials; each is whole on disk before the next begins
     """
     require_continuable(results, prepared, inventory)
-    with ExitStack() as stack:
-        hosts = stack.enter_context(connected(inventory))
-        store = store_for(inventory, tarballs, reporter)
-        equipped = equip(prepared, hosts, store, reporter)
-        prepared, found, pythons = equipped.prepared, equipped.facts, equipped.pythons
-        boot_ids = {name: each.boot_id for name, each in found.items()}
-        software = software_of(prepared.campaign, store)
-        _require_same_software(results, software)
-        left = _left(prepared, results.finished())
-        for name in worth_priming(left):
-            plan = plan_of(next(spec for spec in left if spec.system == name), prepared.campaign, prepared.profile)
-            prime(SYSTEMS[name].deployment(hosts, store), plan, hosts, pythons, reporter)
+    with connected(inventory) as hosts:
+        equipped = equip(prepared, hosts, store_for(inventory, tarballs, reporter), reporter)
+        _require_same_software(results, equipped.software)
+        for spec in worth_priming(_left(prepared, results.finished())):
+            prime(spec, equipped, reporter)
         if results.manifest_file.exists():
             reporter.skip(1)
         else:
-            reporter.step(FLOOR_STEP.title)
-            workloads = [trial.workload for trial in prepared.trials]
-            fastest = max(workloads, key=lambda workload: workload.planned_rate_per_s)
-            clients = [host for host in hosts if host.record.role == "client"]
-            floor = measure_floor(clients, pythons, fastest, SCRATCH, on_progress=reporter.detail)
-            promises = promises_of(prepared)
-            own = own_values(equipped.intended, prepared.campaign.settings)
-            document = manifest_of(
-                prepared.campaign,
-                prepared.trials,
-                choice=prepared.choice,
-                campaign_file=prepared.campaign_file,
-                origin=origin or origin_of(CHECKOUT),
-                inventory=inventory,
-                facts={
-                    name: {**dataclasses.asdict(each), "programs": dict(equipped.programs[name])}
-                    for name, each in found.items()
-                },
-                software=software,
-                promises={**promises.manifest, "own_values": own},
-                vetting=vetting.summary,
-                floor=[each.to_json() for each in floor],
-                checks=prepared.checks,
-                caveats=list(dict.fromkeys([*prepared.profile.caveats, *vetting.caveats, *promises.caveats])),
-                repeat=repeat,
-                cross_check=cross_check_document(prepared.trials, store) if prepared.campaign.cross_check else None,
-            )
-            proof = proof_for(
-                results.root.parent / PROOFS.name,
-                promises.manifest["durability_table"],
-                software,
-                {name: basis_of(name) for name in prepared.campaign.systems},
-                system_profile=prepared.campaign.system_profile,
-            )
-            sources = prepared.campaign.sources
-            results.begin(document, vetting.documents, prepared.campaign_file, sources=sources, durability_proof=proof)
-        collector = _collector(inventory, results, pythons, reporter)
-        bench = Bench(inventory, hosts, store, pythons, boot_ids, prepared.profile, collector)
-        _run_trials(prepared, bench, results, reporter, Revetting(vetting.thresholds(), bench, results, reporter))
+            _begin(equipped, inventory, vetting, results, reporter, origin=origin or origin_of(CHECKOUT), repeat=repeat)
+        equipped = dataclasses.replace(equipped, collector=_collector(inventory, results, equipped.pythons, reporter))
+        _run_trials(equipped, vetting.thresholds(), results, reporter)
+
+
+def _begin(
+    equipped: Equipped,
+    inventory: Inventory,
+    vetting: Vetted,
+    results: Results,
+    reporter: Reporter,
+    *,
+    origin: Origin,
+    repeat: Sequence[str],
+) -> None:
+    """Measures the load generator's own floor, and writes all that is known before the first trial."""
+    reporter.step(FLOOR_STEP.title)
+    prepared = equipped.prepared
+    workloads = [trial.workload for trial in prepared.trials]
+    fastest = max(workloads, key=lambda workload: workload.planned_rate_per_s)
+    floor = measure_floor(equipped.clients, equipped.pythons, fastest, SCRATCH, on_progress=reporter.detail)
+    manifest = manifest_of(equipped, inventory, vetting, floor, origin=origin, repeat=repeat)
+    proof = proof_for(
+        results.root.parent / PROOFS.name,
+        manifest["durability_table"],
+        equipped.software,
+        {name: basis_of(name) for name in equipped.campaign.systems},
+        system_profile=equipped.campaign.system_profile,
+    )
+    sources = equipped.campaign.sources
+    results.begin(manifest, vetting.documents, prepared.campaign_file, sources=sources, durability_proof=proof)
 
 
 def _collector(inventory: Inventory, results: Results, pythons: Mapping[str, str], reporter: Reporter) -> Collector:
@@ -129,45 +102,19 @@ def _collector(inventory: Inventory, results: Results, pythons: Mapping[str, str
     return Upload(inventory.records_bucket, folder, pythons, reporter.detail)
 
 
-@dataclasses.dataclass(frozen=True)
-class Promises:
-    """What a campaign's durability levels and system profile come to on its hosts: `manifest` are keys of the manifest."""
-
-    manifest: Mapping[str, Any]
-    caveats: tuple[str, ...]
-
-
-def promises_of(prepared: Prepared) -> Promises:
-    """Of a campaign whose hosts are known (`equip`)."""
-    campaign, memory_bytes = prepared.campaign, prepared.profile.broker_memory_bytes
-    profiles = {name: profile_of(name, campaign.system_profile, memory_bytes) for name in campaign.systems}
-    cells = [(spec.system, spec.durability) for spec in prepared.trials]
-    overrides = {name: merged(own.settings, campaign.settings.get(name, {})) for name, own in profiles.items()}
-    manifest = {
-        "durability_table": durability_table(cells, overrides, campaign.replication_factor),
-        "durability_differences": differences(cells),
-        "system_profile": {
-            "name": campaign.system_profile,
-            "systems": {name: own.to_json() for name, own in profiles.items()},
-        },
-    }
-    caveats = profile_caveats(campaign.systems, campaign.system_profile, memory_bytes)
-    return Promises(manifest, (*caveats, *changed_promises(cells, overrides, campaign.replication_factor)))
-
-
-def _run_trials(prepared: Prepared, bench: Bench, results: Results, reporter: Reporter, revetting: Revetting) -> None:
-    for spec in _agenda(prepared, results.finished(), results.probed()):
+def _run_trials(equipped: Equipped, thresholds: Thresholds, results: Results, reporter: Reporter) -> None:
+    for spec in _agenda(equipped.prepared, results.finished(), results.probed()):
         if isinstance(spec, PlannedProbe):
-            revetting.take(spec)
+            take_probe(spec, equipped, thresholds, results, reporter)
             continue
         planned = len(steps_of(spec))
         attempt = TrialAttempt(results, spec.trial)
         with attempt.noting_its_end():
-            document = run_trial(spec, prepared.campaign, bench, reporter, attempt)
+            document = run_trial(spec, equipped, reporter, attempt)
             if document["abort"] is not None:
                 attempt.ended_early(document["abort"])
                 # a host that is gone for good would end every trial to come; this one is repeated by `samebox resume`
-                on_all("looking after a trial that ended early", bench.hosts, lambda host: host.run("true"))
+                on_all("looking after a trial that ended early", equipped.hosts, lambda host: host.run("true"))
         attempt.finish(document)
         reporter.skip(planned - len(document["steps"]))
 
@@ -182,7 +129,7 @@ def steps_to_run(prepared: Prepared, finished: Sequence[str], probed: Sequence[s
     left = _left(prepared, finished)
     planned = _agenda(prepared, finished, probed)
     trials = [step for item in planned for step in ((item.step,) if isinstance(item, PlannedProbe) else steps_of(item))]
-    return [SOFTWARE_STEP, *(priming_step(name) for name in worth_priming(left)), FLOOR_STEP, *trials]
+    return [SOFTWARE_STEP, *(priming_step(spec.system) for spec in worth_priming(left)), FLOOR_STEP, *trials]
 
 
 def _agenda(prepared: Prepared, finished: Sequence[str], probed: Sequence[str]) -> list[PlannedProbe | TrialSpec]:

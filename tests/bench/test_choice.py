@@ -25,15 +25,17 @@ from bench.campaign.estimate import (
     messages_kept,
     sending_s,
 )
-from bench.campaign.prepared import Prepared, prepare
+from bench.campaign.prepared import Prepared, plan_of, prepare
 from bench.campaign.scale import Scale
 from bench.campaign.space import gibibytes
 from bench.cli.main import samebox
 from bench.load.search import WARMUP_RUN_S
 from bench.orchestrator.place import TASK_SCHEMA, Task
 from bench.results.folder import Results
+from bench.run.equipped import Equipped
 from bench.run.manifest import Origin, manifest_of
 from bench.run.runner import require_continuable
+from bench.run.vetted import Vetted
 from contract.workload import Workload
 from provisioning.document import build
 from provisioning.errors import InvalidInput
@@ -220,11 +222,11 @@ def test_a_scale_without_a_campaign_is_refused() -> None:
 
 def manifest(prepared: Prepared) -> dict[str, Any]:
     """The manifest that a run of it would write, as read back from its file."""
-    document = manifest_of(
-        prepared.campaign, prepared.trials, choice=prepared.choice, campaign_file=prepared.campaign_file,
-        origin=Origin("0", {}, ""), inventory=engine.inventory(), facts={}, software={}, promises={}, vetting={},
-        floor=[], checks=[], caveats=[], repeat=[],
-    )  # fmt: skip
+    nothing: Any = None
+    plans = {spec.trial: plan_of(spec, prepared.campaign, prepared.profile) for spec in prepared.trials}
+    equipped = Equipped(prepared, (), nothing, {}, {}, {}, {}, plans, {})
+    vetting = Vetted(1, {}, (), (), {}, {})
+    document = manifest_of(equipped, engine.inventory(), vetting, [], origin=Origin("0", {}, ""), repeat=[])
     read: dict[str, Any] = json.loads(json.dumps(document))
     return read
 

@@ -13,8 +13,10 @@ from bench.load.hooks import Hooks
 from bench.load.load import LoadResult, LoadSpec
 from bench.run.generator import WorkerGenerator, octaves_below
 from contract.workload import Workload
-from systems.deployment import Endpoints
+from systems.deployment import Endpoints, Plan, Topic
+from systems.registry import DURABILITY
 
+PLAN = Plan(DURABILITY["1"], (Topic("samebox", 1),), {}, {})
 SMOKE = Path(__file__).resolve().parents[2] / "campaigns" / "smoke.toml"
 ABORT = {"rule": "nothing-acknowledged", "axis": "outcome", "reason": "hung", "host": None}
 STEADY = Workload(name="steady", rate_per_s=500, message_bytes=100, measure_s=1)
@@ -51,7 +53,7 @@ def test_only_a_run_that_is_known_to_be_the_last_says_that_it_received_everythin
     crew, seen = WorkerPool(), list[str]()
     spec = dataclasses.replace(order_of(load_campaign(SMOKE))[0], workload=workload)
     given: Any = crew
-    workers = WorkerGenerator(spec, ("samebox",), "samebox-probe", 1, [], given)
+    workers = WorkerGenerator(spec, PLAN, [], given)
     hooks = Hooks(before_start=lambda: seen.append("before"), all_received=lambda: seen.append("received"))
     result = workers.load(Endpoints("127.0.0.1:1", {}), hooks, stored=lambda: 0)
     assert result.abort == ABORT
@@ -67,9 +69,7 @@ def test_the_progress_of_a_search_says_which_run_it_is() -> None:
     spec = dataclasses.replace(order_of(load_campaign(SMOKE))[0], workload=SEARCH)
     given: Any = crew
     hooks = Hooks(on_progress=said.append)
-    WorkerGenerator(spec, ("samebox",), "samebox-probe", 1, [], given).load(
-        Endpoints("127.0.0.1:1", {}), hooks, stored=lambda: 0
-    )
+    WorkerGenerator(spec, PLAN, [], given).load(Endpoints("127.0.0.1:1", {}), hooks, stored=lambda: 0)
     crew.hooks[0].on_progress("7 sent")
     begun, of_the_run = said
     assert begun.startswith("search: ")
@@ -81,7 +81,7 @@ def test_a_trial_records_what_its_clients_give_their_library() -> None:
     given: Any = WorkerPool()
     batched = dataclasses.replace(STEADY, batch_delay_ms=7, compression="lz4")
     spec = dataclasses.replace(order_of(load_campaign(SMOKE))[0], system="kafka", workload=batched)
-    workers = WorkerGenerator(spec, ("samebox",), "samebox-probe", 1, [], given)
+    workers = WorkerGenerator(spec, PLAN, [], given)
     result = workers.load(Endpoints("127.0.0.1:1", {"acks": "1"}), Hooks(), stored=lambda: 0)
     client = result.observations["client"]
     assert (client["producer"]["acks"], client["producer"]["linger.ms"]) == ("1", "7")
@@ -104,9 +104,12 @@ def test_a_search_begins_below_what_it_expects() -> None:
     crew = WorkerPool()
     given: Any = crew
     searching = dataclasses.replace(SEARCH, rate_per_s=1_000_000, expected_rate_per_s=100_000)
-    trials = [dataclasses.replace(order_of(load_campaign(SMOKE))[0], workload=searching, trial=f"b{n}") for n in (1, 2)]
+    trials = [
+        dataclasses.replace(order_of(load_campaign(SMOKE))[0], workload=searching, trial=f"b{n}", seed=1)
+        for n in (1, 2)
+    ]
     for spec in trials:
-        workers = WorkerGenerator(spec, ("samebox",), "samebox-probe", 1, [], given)
+        workers = WorkerGenerator(spec, PLAN, [], given)
         workers.load(Endpoints("127.0.0.1:1", {}), Hooks(), stored=lambda: 0)
     first, second = (spec.workload.rate_per_s for spec in crew.specs)
     assert 50_000 <= min(first, second) < max(first, second) <= 100_000

@@ -12,8 +12,8 @@ import pytest
 from bench.campaign.blocks import Block
 from bench.campaign.campaign import Campaign, load_campaign
 from bench.campaign.host_order import host_order, host_orders
-from bench.run.trial import Bench
-from provisioning.hosts.inventory import Inventory
+from bench.run.equipped import Equipped
+from provisioning.hosts.inventory import HostRecord
 from systems.kafka import layout as kafka
 from systems.pulsar import layout as pulsar
 
@@ -26,14 +26,13 @@ def _campaign(**changes: Any) -> Campaign:
     return replace(load_campaign(SMOKE), **{"blocks": 6, "aa_blocks": 6, **changes})
 
 
-def _inventory(names: tuple[str, ...] = (*BROKERS, "client-1", "client-2")) -> Inventory:
-    hosts = tuple(SimpleNamespace(name=name, role=name.split("-")[0]) for name in names)
-    return SimpleNamespace(hosts=hosts)  # type: ignore[return-value]
+def _hosts(names: tuple[str, ...] = (*BROKERS, "client-1", "client-2")) -> list[HostRecord]:
+    return [SimpleNamespace(name=name, role=name.split("-")[0]) for name in names]  # type: ignore[misc]
 
 
 def test_every_host_is_first_equally_often() -> None:
     """Of three brokers each is first twice in six blocks, and of two clients three times: in A/B blocks and in A/A blocks alike."""
-    orders = host_orders(_campaign(), _inventory())
+    orders = host_orders(_campaign(), _hosts())
     assert sorted(orders) == list(range(1, 13))
     for parity in (0, 1):
         of_kind = [order for number, order in orders.items() if number % 2 == parity]
@@ -44,9 +43,9 @@ def test_every_host_is_first_equally_often() -> None:
 
 def test_the_seed_draws_it_and_nothing_else() -> None:
     """The same again for the same seed, in whatever order the inventory lists the hosts; another for another seed."""
-    first = host_orders(_campaign(), _inventory())
-    assert first == host_orders(_campaign(), _inventory(("client-2", "broker-3", "broker-1", "client-1", "broker-2")))
-    others = [host_orders(_campaign(seed=seed), _inventory()) for seed in range(20, 40)]
+    first = host_orders(_campaign(), _hosts())
+    assert first == host_orders(_campaign(), _hosts(("client-2", "broker-3", "broker-1", "client-1", "broker-2")))
+    others = [host_orders(_campaign(seed=seed), _hosts()) for seed in range(20, 40)]
     assert len({str(sorted(each.items())) for each in others}) > 10
 
 
@@ -70,11 +69,12 @@ def test_what_follows_from_the_order(first: str) -> None:
 
 def test_a_bench_in_order_has_the_same_hosts() -> None:
     """Those of the inventory stay as they are listed there."""
+    nothing: Any = None
     hosts = tuple(_host(name) for name in BROKERS)
-    bench = Bench(_inventory(BROKERS), hosts, None, {}, {}, None)  # type: ignore[arg-type]
-    turned = bench.in_order(("broker-2", "broker-3", "broker-1"))
+    equipped = Equipped(nothing, hosts, nothing, {}, {}, {}, {}, {}, {})
+    turned = equipped.in_order(("broker-2", "broker-3", "broker-1"))
     assert [host.name for host in turned.hosts] == ["broker-2", "broker-3", "broker-1"]
-    assert [host.name for host in turned.inventory.hosts] == list(BROKERS)
+    assert [host.name for host in equipped.hosts] == list(BROKERS)
 
 
 def _host(name: str) -> Any:

@@ -59,7 +59,7 @@ def test_a_campaign_that_is_equipped_has_the_checks_of_its_hosts(
     """What the manifest lists: a campaign's own bounds, and what is peculiar to the hosts that it got."""
     hosts = [ScriptedHost(record("metadata", "t3.medium"))]
     facts = Facts(None, None, 2**33, "6.18", None, None, "b", (), None, None)
-    monkeypatch.setattr("bench.run.equipped.facts.read_facts", lambda hosts: {host.name: facts for host in hosts})
+    monkeypatch.setattr("bench.run.equipped.read_facts", lambda hosts: {host.name: facts for host in hosts})
     monkeypatch.setattr("bench.run.equipped.check_space", lambda *_: None)
     monkeypatch.setattr("bench.run.equipped.deploy_client", lambda *_: {})
     campaign: Any = SimpleNamespace(systems=(), brokers=None, checks={"steal": {"share": 0.5}})

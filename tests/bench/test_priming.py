@@ -13,7 +13,7 @@ import pytest
 from bench.campaign.campaign import TrialSpec, load_campaign, order_of
 from bench.load.load import LoadSpec
 from bench.progress import PlainReporter
-from bench.run import priming as class_data
+from bench.run import priming
 from provisioning.errors import DeploymentError, HostUnreachable
 from provisioning.hosts.host import ScriptedHost
 from provisioning.hosts.inventory import HostRecord, Role, SshAddress
@@ -91,7 +91,7 @@ def verbs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("bench.run.priming.daemons.stop_everything", stop)
 
     def load(spec: LoadSpec, clients: Sequence[Any], pythons: Any) -> SimpleNamespace:
-        assert (spec.topics, spec.workload.partitions) == ((class_data.TOPIC.name,), class_data.TOPIC.partitions)
+        assert (spec.topics, spec.workload.partitions) == ((priming.TOPIC.name,), priming.TOPIC.partitions)
         assert ([host.name for host in clients], pythons) == (["client-1"], {"client-1": "python3"})
         happened.append("load")
         return SimpleNamespace(abort=None)
@@ -105,9 +105,13 @@ def record(deployment: Played) -> list[str]:
     """The lines that the user sees."""
     lines: list[str] = []
     reporter = PlainReporter(lines.append)
-    reporter.plan([class_data.step_of("kafka")])
-    pythons = {"client-1": "python3"}
-    class_data.prime(deployment, PLAN, HOSTS, pythons, reporter)  # type: ignore[arg-type]
+    reporter.plan([priming.step_of("kafka")])
+    first = order_of(load_campaign(SMOKE))[0]
+    equipped: Any = SimpleNamespace(
+        hosts=HOSTS, clients=HOSTS[1:], pythons={"client-1": "python3"}, plans={first.trial: PLAN},
+        deployment={first.system: deployment}.__getitem__, drop_caches=None,
+    )  # fmt: skip
+    priming.prime(first, equipped, reporter)
     return lines
 
 
@@ -117,7 +121,7 @@ def test_it_starts_ends_and_keeps(verbs: list[str]) -> None:
     record(deployment)
     asked = ["settings", "load", "count", "replicas"]
     assert verbs == ["install", "reset", "start", "topics", *asked, "stop", "keep"]
-    assert deployment.plan == dataclasses.replace(PLAN, topics=(class_data.TOPIC,), prime=True)
+    assert deployment.plan == dataclasses.replace(PLAN, topics=(priming.TOPIC,), prime=True)
 
 
 def test_class_data_is_recorded_once(verbs: list[str]) -> None:
@@ -160,7 +164,6 @@ def test_few_trials_are_not_worth_it() -> None:
     """It takes longer than it saves them."""
     (first, *_rest) = order_of(load_campaign(SMOKE))
     other = dataclasses.replace(first, system="pulsar")
-    few: list[TrialSpec] = [other] * (class_data.PAYS_FROM_TRIALS - 1)
-    assert class_data.worth_priming(
-        [*few, *[dataclasses.replace(first, system="kafka")] * class_data.PAYS_FROM_TRIALS]
-    ) == ("kafka",)
+    few: list[TrialSpec] = [other] * (priming.PAYS_FROM_TRIALS - 1)
+    enough = [dataclasses.replace(first, system="kafka", block=number) for number in range(priming.PAYS_FROM_TRIALS)]
+    assert priming.worth_priming([*few, *enough]) == (enough[0],)

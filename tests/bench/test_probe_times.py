@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from bench.campaign.campaign import TrialSpec, load_campaign, order_of
 from bench.campaign.prepared import prepare
-from bench.campaign.probe_times import HOUR_S, PROBE_S, PlannedProbe, agenda, planned_probes
 from bench.cli.plan import plan
+from bench.run.revetting import HOUR_S, PROBE_S, PlannedProbe, agenda, planned_probes
 from bench.run.runner import steps_to_run
 from bench.run.trial import steps_of
 from provisioning.errors import InvalidInput

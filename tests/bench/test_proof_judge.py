@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from bench.proof.judge import Judgement, judge
-from bench.proof.sending import Sent
-from bench.proof.timeline import Kept, NodeTimeline
+from bench.proof.timeline import Kept, NodeTimeline, Sent
 from systems.registry import DURABILITY
 
 MESSAGES, EVERY_NS, ACKED_AFTER_NS = 200, 1_000_000, 500_000

@@ -13,7 +13,7 @@ import pytest
 from bench.checkout import CHECKOUT
 from bench.load.client_hosts import deploy_client
 from bench.proof.judge import judge
-from bench.proof.observe import Observed, observe
+from bench.proof.observe import Observed, read_traces, send_traced
 from bench.worker.sender import SenderJob
 from contract.workload import Workload
 from provisioning.cache import user_cache
@@ -43,7 +43,7 @@ def observed(hosts: dict[str, SshHost], tmp_path: Path) -> Callable[[str], Obser
             workload = Workload("w", 1, 1024, 1.0, partitions=1, batch_delay_ms=0, batch_bytes=4096, in_flight=1)
             spec = ClientSpec("systems.null_client", service_url, "topic", {}, workload, 10.0, 10.0)
             job = SenderJob(spec, MESSAGES, token_hex(4))
-            return observe([(broker, int(pid))], client, python, job, tmp_path / "evidence")
+            return read_traces(send_traced([(broker, int(pid))], client, python, job), tmp_path / "evidence")
         finally:
             process.close()
 

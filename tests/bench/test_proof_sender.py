@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from bench.proof.sending import Sender
+from bench.proof.observe import Sender
 from bench.worker.sender import SenderJob, marked_payload, send_one_by_one, sender_job_of
 from contract.workload import Workload
 from provisioning.errors import Completed, HostError
@@ -100,7 +100,7 @@ class Told:
 def sender(*lines: str) -> Sender:
     """The operator's side of a sender that says these lines."""
     process = Told(*lines)
-    return Sender(ScriptedHost(HOST), process, process.lines())
+    return Sender(ScriptedHost(HOST), process)
 
 
 def test_a_sender_that_fails_or_dies_is_named_by_its_host() -> None:

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from bench.campaign.probe_times import PlannedProbe
 from bench.progress import PlainReporter
 from bench.results.folder import Results
-from bench.run.revetting import Revetting
+from bench.run.revetting import PlannedProbe, take_probe
 from provisioning.errors import HostsFailed
 from provisioning.vetting import load_thresholds
 from tests.provisioning.probed_hosts import GOOD, Cloud, ProbedHost
@@ -45,8 +44,8 @@ def take(planned: PlannedProbe, folder: Path, write: int = GOOD) -> tuple[list[P
     hosts, lines = cloud.connect(cloud.inventory()), list[str]()
     reporter = PlainReporter(lines.append)
     reporter.plan([planned.step])
-    bench: Any = SimpleNamespace(hosts=tuple(hosts), drop_caches=None)
-    Revetting(load_thresholds(), bench, Results(folder), reporter).take(planned)
+    equipped: Any = SimpleNamespace(hosts=tuple(hosts), drop_caches=None)
+    take_probe(planned, equipped, load_thresholds(), Results(folder), reporter)
     return hosts, lines
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.campaign.campaign import Campaign, TrialSpec, load_campaign
+from bench.campaign.prepared import plan_of
 from bench.campaign.system_settings import (
     all_profiles,
     changed_promises,
@@ -20,7 +21,6 @@ from bench.campaign.system_settings import (
     wrong_client_settings,
 )
 from bench.campaign.testbed_profile import load_profile
-from bench.run.trial import plan_of
 from contract.workload import Workload
 from provisioning.errors import InvalidInput
 from systems.jvm.rendering import size_bytes

@@ -43,7 +43,7 @@ def proof(hosts: dict[str, SshHost], tmp_path: Path) -> Proof:
         everyone, store, reporter = tuple(hosts.values()), Store(user_cache(), software()), PlainReporter(print)
         equipped = equip(prepare(campaign, tmp_path, "local"), everyone, store, reporter)
         (spec,) = order_of(campaign)
-        return prove_level(spec, MESSAGES, equipped, everyone, store, reporter, tmp_path / "evidence")
+        return prove_level(spec, MESSAGES, equipped, reporter, tmp_path / "evidence")
 
     return of
 

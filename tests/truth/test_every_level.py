@@ -7,8 +7,8 @@ from itertools import cycle
 import pytest
 
 from bench.campaign.campaign import Campaign, TrialSpec
+from bench.campaign.prepared import plan_of
 from bench.campaign.testbed_profile import load_profile
-from bench.run.trial import plan_of
 from contract.workload import Workload
 from provisioning.cache import user_cache
 from provisioning.hosts import daemons

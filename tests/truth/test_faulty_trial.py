@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -11,16 +12,15 @@ import pytest
 from bench.campaign.campaign import load_campaign
 from bench.campaign.prepared import prepare
 from bench.checkout import CHECKOUT
-from bench.load.client_hosts import deploy_client
 from bench.progress import PlainReporter
 from bench.report.here import make_report
 from bench.results.folder import Results
 from bench.run.attempt import TrialAttempt
+from bench.run.equipped import equip
 from bench.run.manifest import manifest_of, origin_of
-from bench.run.runner import promises_of
-from bench.run.trial import Bench, run_trial
+from bench.run.trial import run_trial
+from bench.run.vetted import Vetted
 from provisioning.cache import user_cache
-from provisioning.hosts import facts
 from provisioning.hosts.host import Host
 from provisioning.hosts.inventory import Inventory
 from provisioning.hosts.ssh import SshHost
@@ -84,35 +84,15 @@ def checks(
     everyone = tuple(
         cast(Host, AlteredBehindOurBack(host)) if name == "broker-2" else host for name, host in hosts.items()
     )
-    bench = Bench(
-        local_testbed,
-        everyone,
-        Store(user_cache(), software()),
-        deploy_client([hosts["client-1"]], user_cache(), print),
-        facts.boot_ids(everyone),
-        prepared.profile,
-        drop_caches=leave_the_caches,
-    )
+    reporter, store = PlainReporter(print), Store(user_cache(), software())
+    equipped = replace(equip(prepared, everyone, store, reporter), drop_caches=leave_the_caches)
+    vetting = Vetted(1, {}, (), (), {"verdict": "accept", "rejected": []}, {})
     results = Results(folder / "results")
-    manifest = manifest_of(
-        campaign,
-        prepared.trials,
-        campaign_file=file,
-        origin=origin_of(CHECKOUT),
-        inventory=local_testbed,
-        facts={},
-        software={},
-        promises=promises_of(prepared).manifest,
-        vetting={"verdict": "accept", "rejected": []},
-        floor=[],
-        checks=prepared.checks,
-        caveats=[],
-        repeat=[],
-    )
+    manifest = manifest_of(equipped, local_testbed, vetting, [], origin=origin_of(CHECKOUT), repeat=[])
     results.begin(manifest, {}, file)
     [spec] = prepared.trials
     attempt = TrialAttempt(results, spec.trial)
-    document = run_trial(spec, campaign, bench, PlainReporter(print), attempt)
+    document = run_trial(spec, equipped, reporter, attempt)
     attempt.finish(document)
     assert document["ended"] == "completed", document["abort"]
     verdicts = make_report(results, master="local[2]", on_line=print)

@@ -11,12 +11,12 @@ import pyarrow.dataset as ds
 import pytest
 from numpy.typing import NDArray
 
+from bench.campaign.prepared import TOPIC
 from bench.load.client_hosts import deploy_client
 from bench.load.collect import collect_records
 from bench.load.hooks import Hooks
 from bench.load.load import LoadResult
 from bench.load.worker_pool import run_load
-from bench.run.trial import TOPIC
 from contract.workload import Workload
 from provisioning.cache import user_cache
 from provisioning.hosts.ssh import SshHost
