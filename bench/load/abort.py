@@ -109,8 +109,5 @@ class AcknowledgementWatch:
     @staticmethod
     def _counts(workers: Workers) -> tuple[int, int, int]:
         """Acknowledged, failed, in flight, over all producers; what a producer gave up at its end stays in flight."""
-        producers = workers.of_role("producer")
-        acked, failed, in_flight = (
-            sum(worker.count(name) for worker in producers) for name in ("acked", "errors", "in_flight")
-        )
+        acked, failed, in_flight = (workers.total("producer", name) for name in ("acked", "errors", "in_flight"))
         return acked, failed, in_flight

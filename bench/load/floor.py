@@ -14,8 +14,7 @@ from typing import Any
 
 from bench.load.collect import collect_records
 from bench.load.figures import read_figures
-from bench.load.hooks import Hooks
-from bench.load.load import LoadSpec
+from bench.load.load import Hooks, LoadSpec
 from bench.load.worker_pool import run_load
 from contract.workload import Workload
 from provisioning.errors import HostError

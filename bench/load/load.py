@@ -1,14 +1,14 @@
-"""One load as it is asked for, and what came of it. Data only."""
+"""One load as it is asked for, what it calls of whoever runs it, and what came of it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.load.samples import Sample
-from bench.load.workers import RecordFile
+from bench.load.abort import Abort
+from bench.load.workers import RecordFile, Sample
 from bench.worker.schedule import SECOND_NS, Schedule
 from contract.workload import Workload
 from systems.deployment import Endpoints
@@ -69,6 +69,28 @@ class LoadSpec:
     probe_topic: str | None = None
     sampled: bool = False
     limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What a load calls on the thread that runs it, by default nothing; what one of them raises ends the load.
+
+    - `on_progress`: a line of text, again and again
+    - `watch`: asked again and again, must answer at once; ends the load by what it has seen beyond the generator
+    - `before_start`: once a run, before its first message, with clients connected if they can wait; they do, for minutes, until
+      it returns
+    - `all_received`: once a run, when consumers have received as many as were acknowledged and are waited for only to see that
+      nothing more comes. (Repeats count: with some, a few of the others may be under way yet.) Must return at once. Not of a run
+      whose messages don't all arrive.
+    """
+
+    on_progress: Callable[[str], None] = lambda _text: None
+    watch: Callable[[], Abort | None] = lambda: None
+    before_start: Callable[[], None] = lambda: None
+    all_received: Callable[[], None] = lambda: None
+
+
+NO_HOOKS = Hooks()
 
 
 @dataclass(frozen=True)

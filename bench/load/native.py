@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.load.abort import Abort
-from bench.load.hooks import Hooks
-from bench.load.load import RECORDS, LoadResult
+from bench.load.load import RECORDS, Hooks, LoadResult
 from bench.worker.schedule import SECOND_NS
 from contract.workload import Workload
 from provisioning.hosts import daemons

@@ -3,18 +3,66 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from bench.load.abort import Abort, AcknowledgementWatch, of_silence, of_worker
-from bench.load.backlog import BacklogWatch, Drained
-from bench.load.hooks import Hooks
-from bench.load.load import LoadSpec
-from bench.load.observe import progress_line
-from bench.load.samples import Sampling, received_by_subscription
+from bench.load.jobs import CATCH_UP
+from bench.load.load import Hooks, LoadSpec
 from bench.load.workers import Workers
 from bench.worker.schedule import SECOND_NS, Phase, Schedule
+from contract.workload import Workload
 from provisioning.hosts.looks import looks
 
 _TICK_S = 0.25
+ANNOUNCED_NS = 3 * SECOND_NS
+# Workers tell their counts once a second, each at its own time: below this, nobody knows whether anything is left unread.
+_AS_GOOD_AS_READ_S = 1.5
+_AS_GOOD_AS_READ_MESSAGES = 1_000
+
+
+@dataclass(frozen=True)
+class Drained:
+    """From `drained_ns` on the backlog counts as read, or, unless `caught_up`, it wasn't in the time there was; epoch."""
+
+    drained_ns: int
+    end_ns: int
+    caught_up: bool
+
+    def order(self) -> dict[str, int]:
+        """As workers are told."""
+        return {"drained_ns": self.drained_ns, "end_ns": self.end_ns}
+
+
+def left_over(workload: Workload) -> int:
+    """Messages of the backlog that may stay unread."""
+    backlog = workload.backlog
+    return round((1 - backlog.drained_share) * backlog.size_bytes / workload.message_bytes) if backlog else 0
+
+
+class BacklogWatch:
+    """Finds out when a backlog has been read, and announces it: ahead, so that no row of the tail is written as one of the drain.
+
+    To the second only: how long catching up took is worked out from the records. To be asked again and again; answers once.
+    """
+
+    def __init__(self, workload: Workload, schedule: Schedule, start_ns: int) -> None:
+        self._drain_from_ns = schedule.drain_from_ns(start_ns)
+        self._latest_ns = self._drain_from_ns + schedule.catch_up_ns
+        self._tail_ns = schedule.measure_ns
+        self._left = max(
+            _AS_GOOD_AS_READ_MESSAGES, round(_AS_GOOD_AS_READ_S * workload.rate_per_s), left_over(workload)
+        )
+
+    def found(self, workers: Workers, now_ns: int) -> Drained | None:
+        """What is known at `now_ns` (epoch, the workers' clock)."""
+        if now_ns < self._drain_from_ns + SECOND_NS:
+            return None
+        announced_ns = now_ns + ANNOUNCED_NS
+        if announced_ns >= self._latest_ns:
+            return Drained(max(self._latest_ns, announced_ns), max(self._latest_ns, announced_ns), caught_up=False)
+        if workers.unread(of=CATCH_UP) > self._left:
+            return None
+        return Drained(announced_ns, announced_ns + self._tail_ns, caught_up=True)
 
 
 class Run:
@@ -29,7 +77,6 @@ class Run:
         self._producers_over_ns: int | None = None
         self._watched_ns: int | None = None
         self.drained: Drained | None = None
-        self.sampling = Sampling()
 
     def follow(self) -> Abort | None:
         abort = self._await_ready()
@@ -114,14 +161,14 @@ class Run:
 
     def _drain(self) -> Abort | None:
         """Waits until every subscription has what was acknowledged and nothing more comes, or it takes too long."""
-        acked = sum(worker.count("acked") for worker in self._workers.of_role("producer"))
+        acked = self._workers.total("producer", "acked")
         began = moved = time.monotonic()
         before, told = -1, False
         while True:
             abort = self._step()
             if abort is not None:
                 return abort
-            now, received = time.monotonic(), received_by_subscription(self._workers)
+            now, received = time.monotonic(), self._workers.received()
             if sum(received.values()) != before:
                 before, moved = sum(received.values()), now
             all_received = all(count >= acked for count in received.values())
@@ -136,7 +183,7 @@ class Run:
 
     def _step(self) -> Abort | None:
         """Takes in what workers say, shows the progress, and applies the rules about workers."""
-        self._hooks.on_progress(progress_line(self._workers, self._load_ends_s - time.monotonic()))
+        self._hooks.on_progress(self._workers.progress_line(self._load_ends_s - time.monotonic()))
         # listened to last: the operator may be held up anywhere, and who spoke meanwhile hasn't been silent
         abort = self._hooks.watch() or self._listen()
         if abort is not None:
@@ -151,7 +198,7 @@ class Run:
         abort, worker = None, self._workers.next(_TICK_S)
         while worker is not None:
             if self._spec.sampled and self._start_ns is not None:
-                self.sampling.take(worker, self._start_ns)
+                self._workers.sample(worker, self._start_ns)
             abort = abort or of_worker(worker)
             worker = self._workers.next(0)
         return abort

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.load.samples import Sample
+from bench.load.workers import Sample
 
 GROWTH_SHARE = 0.01
 # What is behind at either end of the stretch is the least of so many looks within so long (a fifth of a very short stretch): messages

@@ -15,12 +15,9 @@ import secrets
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from bench.load.hooks import NO_HOOKS, Hooks
 from bench.load.jobs import jobs_of
-from bench.load.load import RECORDS, LoadResult, LoadSpec, schedule_of
-from bench.load.observe import clients, first_acknowledgement_ms, worker_observations
+from bench.load.load import NO_HOOKS, RECORDS, Hooks, LoadResult, LoadSpec, schedule_of
 from bench.load.run import Run
-from bench.load.samples import unread
 from bench.load.workers import Workers
 from bench.worker.job import Job
 from contract.workload import Workload
@@ -76,14 +73,14 @@ class WorkerPool:
         return LoadResult(
             directory=directory,
             phases=tuple(dataclasses.asdict(phase) for phase in run.phases()),
-            workers=worker_observations(self._workers),
+            workers=self._workers.observations(),
             files=tuple(file for worker in self._workers.all for file in worker.files),
-            samples=tuple(run.sampling.samples),
+            samples=tuple(self._workers.samples),
             caught_up=run.drained.caught_up if run.drained is not None else None,
-            unread=unread(self._workers),
-            first_acknowledgement_ms=first_acknowledgement_ms(self._workers),
+            unread=self._workers.unread(),
+            first_acknowledgement_ms=self._workers.first_acknowledgement_ms(),
             watched_until_ns=run.watched_until_ns(),
-            clients=clients(self._workers),
+            clients=self._workers.clients(),
             abort=abort.to_json() if abort is not None else None,
         )
 

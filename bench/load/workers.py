@@ -1,10 +1,11 @@
-"""The workers of a run as the operator sees them: given jobs, listened to, ended."""
+"""The workers of a run as the operator sees them: given jobs, listened to, counted, ended."""
 
 from __future__ import annotations
 
 import json
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,8 +13,10 @@ from queue import Empty, Queue
 from typing import Any, Literal
 
 from bench.worker.job import Job
+from bench.worker.schedule import SECOND_NS
 from provisioning.errors import CommandTimedOut, HostError, HostUnreachable
 from provisioning.hosts.host import Host, RemoteProcess
+from systems.settings import joined
 
 _EXIT_TIMEOUT_S = 15.0
 _LAST_WORDS_TIMEOUT_S = 3.0
@@ -28,6 +31,19 @@ class RecordFile:
     name: str
     rows: int
     bytes: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One worker's totals at `at_s` after the start instant; `lag_ns`: how late its next message is. `in_flight`: a producer's."""
+
+    worker: str
+    role: str
+    subscription: str | None
+    at_s: float
+    messages: int  # acknowledged by a producer's brokers, received by a consumer
+    lag_ns: int
+    in_flight: int = 0
 
 
 @dataclass
@@ -45,6 +61,7 @@ class Worker:
     client: Mapping[str, str] = field(default_factory=dict)  # what its client library runs with
     heard_s: float = field(default_factory=time.monotonic)
     files: list[RecordFile] = field(default_factory=list)
+    sampled_ns: int = 0  # the time of its last sample
 
     @property
     def over(self) -> bool:
@@ -61,6 +78,7 @@ class Workers:
 
     def __init__(self) -> None:
         self.all: list[Worker] = []
+        self.samples: list[Sample] = []
         self._lines: Queue[tuple[Worker, str | Exception | None]] = Queue()
 
     def add(self, job: Job, host: Host, process: RemoteProcess) -> None:
@@ -72,6 +90,7 @@ class Workers:
 
     def assign(self, jobs: Sequence[Job]) -> None:
         """Gives each worker another job; only when all are done with theirs. Raises HostError."""
+        self.samples = []
         for worker, job in zip(self.all, jobs, strict=True):
             worker.job, worker.state, worker.latest, worker.files = job, "starting", {}, []
             worker.heard_s = time.monotonic()
@@ -80,6 +99,82 @@ class Workers:
     def of_role(self, role: str) -> list[Worker]:
         """Producers or consumers, in the order of their index."""
         return [worker for worker in self.all if worker.job.role == role]
+
+    def total(self, role: str, name: str) -> int:
+        """A counter's sum over the workers of a role."""
+        return sum(worker.count(name) for worker in self.of_role(role))
+
+    def received(self) -> dict[str, int]:
+        """What each subscription has received so far, over all its consumers."""
+        received: dict[str, int] = defaultdict(int)
+        for worker in self.of_role("consumer"):
+            received[worker.job.subscription or ""] += worker.count("received")
+        return received
+
+    def unread(self, *, of: str = "") -> int:
+        """Acknowledged and not received, of the subscription that is furthest behind (of those whose name begins with `of`)."""
+        acked = self.total("producer", "acked")
+        return max(0, acked - min((n for name, n in self.received().items() if name.startswith(of)), default=acked))
+
+    def sample(self, worker: Worker, start_ns: int) -> None:
+        """Keeps what a worker counted last, unless it is kept; `start_ns` is the start instant (epoch, the workers' clock).
+
+        For short runs: what is kept grows with the time.
+        """
+        job, at_ns = worker.job, worker.count("at_ns")
+        if at_ns <= worker.sampled_ns:
+            return
+        worker.sampled_ns = at_ns
+        self.samples.append(
+            Sample(
+                worker=job.worker,
+                role=job.role,
+                subscription=job.subscription,
+                at_s=(at_ns - start_ns) / SECOND_NS,
+                messages=worker.count("acked" if job.role == "producer" else "received"),
+                lag_ns=worker.count("lag_ns"),
+                in_flight=worker.count("in_flight"),
+            )
+        )
+
+    def observations(self) -> tuple[Mapping[str, Any], ...]:
+        """An entry per worker, as trial.json carries it; null for what a worker that died could not tell any more."""
+        return tuple(
+            {
+                "worker": worker.job.worker,
+                "role": worker.job.role,
+                "host": worker.host.name,
+                "state": worker.state,
+                **{name: worker.latest.get(name) for name in ("cpu_s", "wall_s", "measured", "rss_peak_bytes")},
+                "rows": sum(file.rows for file in worker.files),
+                "bytes": sum(file.bytes for file in worker.files),
+                "errors": worker.latest.get("errors"),
+                "unanswered": worker.latest.get("in_flight"),
+                "repeated": worker.latest.get("repeated"),
+                "foreign": worker.latest.get("foreign"),
+            }
+            for worker in self.all
+        )
+
+    def clients(self) -> dict[str, dict[str, str]]:
+        """What the client libraries run with, by role: where workers of a role differ, every value shows."""
+        of_roles = {role: [worker.client for worker in self.of_role(role)] for role in ("producer", "consumer")}
+        return {role: joined(alike) for role, alike in of_roles.items() if alike and all(alike)}
+
+    def first_acknowledgement_ms(self) -> float | None:
+        """The slowest producer's time to its first acknowledgement: from connecting to its probe, else from the start instant."""
+        times = [worker.latest.get("first_acknowledgement_ms") for worker in self.of_role("producer")]
+        known = [float(time_ms) for time_ms in times if time_ms is not None]
+        return max(known) if known and len(known) == len(times) else None
+
+    def progress_line(self, left_s: float) -> str:
+        """How far the load is, for a person."""
+        sent, acked, errors = (self.total("producer", name) for name in ("sent", "acked", "errors"))
+        lag_ms = max((worker.count("lag_ns") for worker in self.of_role("producer")), default=0) / 1e6
+        parts = [f"{sent:,} sent", f"{acked:,} acknowledged", f"{self.total('consumer', 'received'):,} received"]
+        parts += [f"{errors:,} errors"] if errors else []
+        parts += [f"sends {lag_ms:,.0f} ms late"] if lag_ms >= 100 else []
+        return f"{', '.join(parts)}, {f'{left_s:.0f} s left' if left_s > 0 else 'draining'}"
 
     def tell(self, workers: Sequence[Worker], order: Mapping[str, Any]) -> None:
         """Sends one order; who can't be told any more shows by itself as lost or died."""

@@ -11,9 +11,8 @@ from shlex import quote
 from typing import Any, Protocol
 
 from bench.campaign.campaign import TrialSpec
-from bench.load.hooks import NO_HOOKS, Hooks
 from bench.load.jobs import configuration
-from bench.load.load import RECORDS, LoadResult, load_spec
+from bench.load.load import NO_HOOKS, RECORDS, Hooks, LoadResult, load_spec
 from bench.load.native import NativeTools
 from bench.load.search import find_highest
 from bench.load.worker_pool import WorkerPool

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from bench.load.abort import Abort
-from bench.load.hooks import Hooks
+from bench.load.load import Hooks
 from bench.run.trial_log import TrialLog
 from bench.telemetry.collect import Telemetry
 from provisioning.errors import DeploymentError, HostError, HostsFailed, SameboxError

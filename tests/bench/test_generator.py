@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from bench.campaign.campaign import load_campaign, order_of
-from bench.load.hooks import Hooks
-from bench.load.load import LoadResult, LoadSpec
+from bench.load.load import Hooks, LoadResult, LoadSpec
 from bench.run.generator import WorkerGenerator, octaves_below
 from contract.workload import Workload
 from systems.deployment import Endpoints, Plan, Topic

@@ -13,8 +13,7 @@ import pytest
 
 from bench.load.abort import Abort
 from bench.load.collect import collect_records
-from bench.load.hooks import Hooks
-from bench.load.load import Limits, LoadSpec
+from bench.load.load import Hooks, Limits, LoadSpec
 from contract.workload import Workload
 from provisioning.errors import CommandFailed, Completed, HostUnreachable
 from tests.bench.fake_client import Behaviour, FakeBroker

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bench.load.abort import Abort
-from bench.load.hooks import Hooks
+from bench.load.load import Hooks
 from bench.load.native import Limits, NativeTools
 from contract.workload import Workload
 from provisioning.hosts import daemons

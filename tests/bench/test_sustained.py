@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from bench.load.samples import Sample
 from bench.load.sustained import GROWTH_SHARE, Judgement, judge
+from bench.load.workers import Sample
 
 RATE = 1000
 WARMUP_S = 2.0

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.load.collect import collect_records
-from bench.load.hooks import Hooks
-from bench.load.load import Limits, LoadSpec
+from bench.load.load import Hooks, Limits, LoadSpec
 from bench.load.worker_pool import run_load
 from bench.worker.job import Job, job_of
 from bench.worker.schedule import SECOND_NS, Schedule

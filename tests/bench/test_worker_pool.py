@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.load.hooks import Hooks
-from bench.load.load import Limits, LoadResult, LoadSpec
+from bench.load.load import Hooks, Limits, LoadResult, LoadSpec
 from bench.load.worker_pool import WorkerPool
 from contract.workload import Workload
 from provisioning.errors import DeploymentError

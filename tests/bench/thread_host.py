@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from bench.load.collect import collect_records
-from bench.load.hooks import NO_HOOKS, Hooks
-from bench.load.load import LoadResult, LoadSpec
+from bench.load.load import NO_HOOKS, Hooks, LoadResult, LoadSpec
 from bench.load.worker_pool import run_load
 from bench.worker.control import Inbox
 from bench.worker.job import event

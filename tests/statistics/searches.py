@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.load.load import LoadResult, LoadSpec
-from bench.load.samples import Sample
 from bench.load.search import find_highest
+from bench.load.workers import Sample
 from contract.workload import Workload
 from tests.statistics.worlds import Floats, Random
 

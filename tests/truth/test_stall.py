@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from bench.campaign.prepared import TOPIC
 from bench.load.client_hosts import deploy_client
 from bench.load.collect import collect_records
-from bench.load.hooks import Hooks
-from bench.load.load import LoadResult
+from bench.load.load import Hooks, LoadResult
 from bench.load.worker_pool import run_load
 from contract.workload import Workload
 from provisioning.cache import user_cache
