@@ -1,4 +1,4 @@
-"""A campaign as its file says it, and the trials that follow from it in their order. Runs nothing.
+"""A campaign as its file says it, and the trials that follow from it in their order.
 
 `order_of` is a pure function of the campaign: the same file and seed give the same trials in the same order, anywhere.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -166,8 +166,9 @@ class EmptyCell:
 def load_campaign(path: Path) -> Campaign:
     """Reads and checks a campaign file. Raises InvalidInput naming file, key and valid choices."""
     campaign = parse_document(Campaign, path, schema=CAMPAIGN_SCHEMA)
-    problems = [*_shape(campaign), *_unknown_names(campaign), *_repeats(campaign), *_representatives(campaign)]
-    problems += _sources(campaign, path.parent)
+    problems = [*_wrong(campaign), *_wrong_sources(campaign, path.parent)]
+    for at, each in enumerate(campaign.questions):
+        problems += _wrong_experiment(campaign, each, f"experiments.{at}." if campaign.experiments else "")
     if not problems and not order_of(campaign):
         cells = [cell for cell in empty_cells(campaign) if cell.durability is not None]
         problems = [
@@ -178,105 +179,77 @@ def load_campaign(path: Path) -> Campaign:
     return campaign
 
 
-def _shape(campaign: Campaign) -> list[str]:
-    if campaign.experiments and (campaign.workloads or campaign.durability):
-        return [
-            "give either 'experiments' (each with its own durability and workloads) or 'durability' and 'workloads'."
-        ]
-    return []
-
-
-def _named(campaign: Campaign) -> list[tuple[str, Experiment]]:
-    """Each experiment with what its keys start with in the file."""
-    return [(f"experiments.{at}." if campaign.experiments else "", each) for at, each in enumerate(campaign.questions)]
-
-
-def _unknown_names(campaign: Campaign) -> list[str]:
+def _wrong(campaign: Campaign) -> Iterator[str]:
+    """What of the campaign as a whole can't be."""
     known = ", ".join(sorted(SYSTEMS))
-    lists = [("systems", campaign.systems)]
-    lists += [(f"{prefix}systems", each.systems) for prefix, each in _named(campaign)]
-    problems = [
-        f"key {key!r}: unknown system {name!r}. Valid choices: {known}."
-        for key, names in lists
-        for name in names
-        if name not in SYSTEMS
-    ]
-    problems += [
-        f"key '{prefix}systems': {name} is not one of the campaign's own: {', '.join(campaign.systems)}."
-        for prefix, each in _named(campaign)
-        for name in each.systems
-        if name in SYSTEMS and name not in campaign.systems
-    ]
-    problems += [
-        f"key '{prefix}durability': unknown level {level!r}. Valid choices: {', '.join(DURABILITY)}."
-        for prefix, each in _named(campaign)
-        for level in each.durability
-        if level not in DURABILITY
-    ]
-    problems += [
-        f"key '{prefix}durability_of.{name}': only systems and levels of the experiment can stand here: "
-        f"{', '.join(campaign.systems_of(each))}; {', '.join(each.durability)}."
-        for prefix, each in _named(campaign)
-        for name, levels in each.durability_of.items()
-        if name not in campaign.systems_of(each) or not set(levels) <= set(each.durability)
-    ]
-    problems += [
-        f"key '{prefix}absent.{name}': samebox has {name}: take it out of 'absent'."
-        for prefix, each in _named(campaign)
-        for name in each.absent
-        if name in SYSTEMS
-    ]
-    problems += [
-        f"key 'settings.{name}': unknown system. Valid choices: {known}."
-        for name in campaign.settings
-        if name not in SYSTEMS
-    ]
+    if campaign.experiments and (campaign.workloads or campaign.durability):
+        yield "give either 'experiments' (each with its own durability and workloads) or 'durability' and 'workloads'."
+    if not campaign.systems:
+        yield "key 'systems': at least one entry is needed."
+    lists = {
+        "systems": campaign.systems,
+        "experiments": [each.id for each in campaign.questions],
+        # a trial is named by its workload: over all experiments
+        "workloads": [workload.name for each in campaign.questions for workload in each.workloads],
+    }
+    for key, names in lists.items():
+        yield from _listed_twice(key, names)
+    for name in campaign.systems:
+        if name not in SYSTEMS:
+            yield f"key 'systems': unknown system {name!r}. Valid choices: {known}."
+    for name in campaign.settings:
+        if name not in SYSTEMS:
+            yield f"key 'settings.{name}': unknown system. Valid choices: {known}."
     if campaign.system_profile not in all_profiles():
         valid = ", ".join(all_profiles())
-        problems.append(f"key 'system_profile': unknown profile {campaign.system_profile!r}. Valid choices: {valid}.")
-    return [*problems, *wrong_client_settings(campaign.settings)]
+        yield f"key 'system_profile': unknown profile {campaign.system_profile!r}. Valid choices: {valid}."
+    yield from wrong_client_settings(campaign.settings)
 
 
-def _repeats(campaign: Campaign) -> list[str]:
-    lists: dict[str, list[Any]] = {"systems": list(campaign.systems)}
-    for prefix, each in _named(campaign):
-        lists[f"{prefix}durability"] = list(each.durability)
-        lists[f"{prefix}workloads"] = [workload.name for workload in each.workloads]
-    problems = [f"key {key!r}: at least one entry is needed." for key, values in lists.items() if not values]
-    lists["experiments"] = [each.id for each in campaign.questions]
-    names = [workload.name for each in campaign.questions for workload in each.workloads]
-    lists["workloads"] = names  # a trial is called by its workload: over all experiments
-    for key, values in lists.items():
-        problems += [
-            f"key {key!r}: {value} is listed twice." for value in sorted({v for v in values if values.count(v) > 1})
-        ]
-    return problems
+def _wrong_experiment(campaign: Campaign, each: Experiment, prefix: str) -> Iterator[str]:
+    """What of an experiment can't be; `prefix`: what its keys start with in the file."""
+    systems, levels = campaign.systems_of(each), ", ".join(each.durability)
+    workloads = [workload.name for workload in each.workloads]
+    for key, names in {"durability": each.durability, "workloads": workloads}.items():
+        if not names:
+            yield f"key '{prefix}{key}': at least one entry is needed."
+        if prefix or key == "durability":
+            yield from _listed_twice(f"{prefix}{key}", names)
+    for name in each.systems:
+        if name not in SYSTEMS:
+            yield f"key '{prefix}systems': unknown system {name!r}. Valid choices: {', '.join(sorted(SYSTEMS))}."
+        elif name not in campaign.systems:
+            yield f"key '{prefix}systems': {name} is not one of the campaign's own: {', '.join(campaign.systems)}."
+    for level in each.durability:
+        if level not in DURABILITY:
+            yield f"key '{prefix}durability': unknown level {level!r}. Valid choices: {', '.join(DURABILITY)}."
+    for name, own in each.durability_of.items():
+        if name not in systems or not set(own) <= set(each.durability):
+            yield (
+                f"key '{prefix}durability_of.{name}': only systems and levels of the experiment are valid here: "
+                f"{', '.join(systems)}; {levels}."
+            )
+    for name in each.absent:
+        if name in SYSTEMS:
+            yield f"key '{prefix}absent.{name}': samebox has {name}; remove it from 'absent'."
+    chosen = each.representative
+    if chosen is not None and chosen.workload not in workloads:
+        yield f"key '{prefix}representative.workload': valid choices: {', '.join(workloads)}."
+    if chosen is not None and not (chosen.durability and set(chosen.durability) <= set(each.durability)):
+        yield f"key '{prefix}representative.durability': valid choices: {levels}."
 
 
-def _representatives(campaign: Campaign) -> list[str]:
-    problems = []
-    for prefix, each in _named(campaign):
-        if each.representative is None:
-            continue
-        workloads = [workload.name for workload in each.workloads]
-        if each.representative.workload not in workloads:
-            problems.append(f"key '{prefix}representative.workload': valid choices: {', '.join(workloads)}.")
-        if not each.representative.durability or not set(each.representative.durability) <= set(each.durability):
-            problems.append(f"key '{prefix}representative.durability': valid choices: {', '.join(each.durability)}.")
-    return problems
+def _listed_twice(key: str, names: Sequence[str]) -> list[str]:
+    return [f"key {key!r}: {name} is listed twice." for name in sorted(set(names)) if names.count(name) > 1]
 
 
-def _sources(campaign: Campaign, folder: Path) -> list[str]:
-    problems = []
+def _wrong_sources(campaign: Campaign, folder: Path) -> Iterator[str]:
     for name, sha256 in campaign.sources.items():
         source = folder / name
         if not source.is_file():
-            problems.append(f"key 'sources.{name}': no such file beside the campaign.")
+            yield f"key 'sources.{name}': no such file beside the campaign."
         elif hashlib.sha256(source.read_bytes()).hexdigest() != sha256:
-            problems.append(
-                f"key 'sources.{name}': {source} isn't the file that the campaign was made from: another SHA-256."
-            )
-    return problems
+            yield f"key 'sources.{name}': {source} isn't the file that the campaign was made from: its SHA-256 differs."
 
 
 def empty_cells(campaign: Campaign) -> tuple[EmptyCell, ...]:

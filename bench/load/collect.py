@@ -1,4 +1,4 @@
-"""Takes the record files of a run away from the client hosts: to the operator's disk, or to the bucket that they send them to."""
+"""Takes the record files of a run from the client hosts: to the operator's disk, or to a bucket that they upload them to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from bench.load.load import LoadResult
 from bench.worker.upload import Order
@@ -19,25 +18,6 @@ KINDS = ("produced", "consumed")
 _ENDING_TIMEOUT_S = 30.0
 
 
-class Collector(Protocol):
-    """Where the records of a campaign's trials go."""
-
-    def collect(self, result: LoadResult, hosts: Sequence[Host], trial: str, folder: Path) -> None:
-        """Takes produced/*.parquet and consumed/*.parquet of a run away from each host; `folder` is the trial's on this disk.
-
-        A host whose files could not all be taken keeps them. Raises HostsFailed.
-        """
-
-
-class Fetch:
-    """Records are fetched into the trial's folder."""
-
-    def collect(self, result: LoadResult, hosts: Sequence[Host], trial: str, folder: Path) -> None:
-        """See Collector."""
-        del trial
-        collect_records(result, hosts, folder)
-
-
 @dataclass(frozen=True)
 class Upload:
     """Hosts send their records to a bucket themselves. `results` is the campaign's folder in it; `pythons` as for `run_load`."""
@@ -47,9 +27,11 @@ class Upload:
     pythons: Mapping[str, str]
     on_progress: Callable[[str], None]
 
-    def collect(self, result: LoadResult, hosts: Sequence[Host], trial: str, folder: Path) -> None:
-        """See Collector. Hosts can't delete: what an attempt that was cut off has sent, the report removes (it isn't in trial.json)."""
-        del folder
+    def collect(self, result: LoadResult, hosts: Sequence[Host], trial: str) -> None:
+        """Has each host send a run's records and remove them; one whose files did not all arrive keeps them. Raises HostsFailed.
+
+        Hosts can't delete: what an attempt that was cut off has sent, the report removes (it isn't in trial.json).
+        """
         place = f"{self.bucket.name}/{self.results}/trials/{trial}"
 
         def upload(host: Host) -> None:

@@ -12,10 +12,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
 from bench.load.collect import collect_records
-from bench.load.figures import read_figures
-from bench.load.load import Hooks, LoadSpec
+from bench.load.load import Hooks, LoadResult, LoadSpec
 from bench.load.worker_pool import run_load
+from bench.worker.schedule import SECOND_NS
 from contract.workload import Workload
 from provisioning.errors import HostError
 from provisioning.hosts.host import Host
@@ -25,27 +31,51 @@ FASTEST_PER_S = 5_000  # the null broker is a Python program: faster, and its ow
 WARMUP_S, MEASURE_S = 1.0, 4.0
 LEAST_PER_S = 300  # at fewer there would not be ten messages beyond its p99 in that time
 _FIRST_LINE_S = 20.0
+MEASURE = "measure"
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Two percentiles of one latency over the measure phase."""
+
+    p50_ns: int
+    p99_ns: int
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of one run. The rate counts acknowledged rows of the whole run, from its start to the last acknowledgement."""
+
+    acknowledged: int
+    acknowledged_per_s: float
+    producer_cpu_us: float
+    publish: Latency
+    send_delay: Latency
+    end_to_end: Latency | None
+    produced_bytes_per_row: float
 
 
 @dataclass(frozen=True)
 class Floor:
-    """Of one client host; nanoseconds. CPU is the producer's, per message."""
+    """Of one client host: what a producer and a consumer there come to."""
 
     host: str
     rate_per_s: int
     message_bytes: int
-    messages: int
-    send_delay_p50_ns: int
-    send_delay_p99_ns: int
-    publish_p50_ns: int
-    publish_p99_ns: int
-    end_to_end_p50_ns: int
-    end_to_end_p99_ns: int
-    producer_cpu_us: float
+    figures: Figures
 
     def to_json(self) -> dict[str, Any]:
-        """As the manifest carries it."""
-        return asdict(self)
+        """As the manifest carries it; CPU is the producer's, per message."""
+        figures = self.figures
+        latencies = {"send_delay": figures.send_delay, "publish": figures.publish, "end_to_end": figures.end_to_end}
+        return {
+            "host": self.host,
+            "rate_per_s": self.rate_per_s,
+            "message_bytes": self.message_bytes,
+            "messages": figures.acknowledged,
+            **{f"{name}_{key}": ns for name, each in latencies.items() if each for key, ns in asdict(each).items()},
+            "producer_cpu_us": figures.producer_cpu_us,
+        }
 
 
 def measure_floor(
@@ -104,16 +134,46 @@ def _floor_of(
         figures = read_figures(Path(folder), result)
     if figures.end_to_end is None:
         raise HostError(host.name, "the load generator's floor can't be measured: its consumer received nothing")
-    return Floor(
-        host=host.name,
-        rate_per_s=workload.rate_per_s,
-        message_bytes=workload.message_bytes,
-        messages=figures.acknowledged,
-        send_delay_p50_ns=figures.send_delay.p50_ns,
-        send_delay_p99_ns=figures.send_delay.p99_ns,
-        publish_p50_ns=figures.publish.p50_ns,
-        publish_p99_ns=figures.publish.p99_ns,
-        end_to_end_p50_ns=figures.end_to_end.p50_ns,
-        end_to_end_p99_ns=figures.end_to_end.p99_ns,
-        producer_cpu_us=figures.producer_cpu_us,
+    return Floor(host.name, workload.rate_per_s, workload.message_bytes, figures)
+
+
+def nearest_rank(values: NDArray[np.int64], percent: int) -> int:
+    """The smallest value such that at least `percent` of all are not above it."""
+    rank = max(1, -(-percent * len(values) // 100))
+    return int(np.partition(values, rank - 1)[rank - 1])
+
+
+def read_figures(folder: Path, result: LoadResult) -> Figures:
+    """Reads produced/ and consumed/ under `folder`. Raises ValueError if rows that were written aren't there."""
+    produced = _read(folder / "produced", ["intended_ns", "sent_ns", "acked_ns", "phase"], result.produced_rows)
+    acked = produced.filter(produced["acked_ns"].is_valid())
+    sent = produced.filter(produced["sent_ns"].is_valid())
+    last_ns = int(np.max(acked["acked_ns"].to_numpy()))
+    producers = [worker for worker in result.workers if worker["role"] == "producer"]
+    files = [file for file in result.files if file.name.startswith("produced/")]
+    end_to_end = None
+    if result.consumed_rows:
+        consumed = _read(folder / "consumed", ["intended_ns", "received_ns", "phase"], result.consumed_rows)
+        end_to_end = _latency(consumed, "received_ns", "intended_ns")
+    return Figures(
+        acknowledged=acked.num_rows,
+        acknowledged_per_s=acked.num_rows * SECOND_NS / (last_ns - result.phases[0]["start_ns"]),
+        producer_cpu_us=sum(worker["cpu_s"] for worker in producers) * 1e6 / acked.num_rows,
+        publish=_latency(acked, "acked_ns", "sent_ns"),
+        send_delay=_latency(sent, "sent_ns", "intended_ns"),
+        end_to_end=end_to_end,
+        produced_bytes_per_row=sum(file.bytes for file in files) / produced.num_rows,
     )
+
+
+def _read(folder: Path, columns: list[str], rows: int) -> pa.Table:
+    table = pq.read_table(folder, columns=columns)
+    if table.num_rows != rows:
+        raise ValueError(f"{folder}: {table.num_rows} rows on disk, {rows} were written")
+    return table
+
+
+def _latency(table: pa.Table, later: str, earlier: str) -> Latency:
+    measured = table.filter(pc.is_in(pc.field("phase"), pa.array([MEASURE])))
+    waited_ns = measured[later].to_numpy() - measured[earlier].to_numpy()
+    return Latency(nearest_rank(waited_ns, 50), nearest_rank(waited_ns, 99))

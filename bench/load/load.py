@@ -104,14 +104,14 @@ class LoadResult:
     """
 
     directory: str
-    phases: tuple[Mapping[str, Any], ...]
-    workers: tuple[Mapping[str, Any], ...]
-    files: tuple[RecordFile, ...]
-    samples: tuple[Sample, ...]
-    caught_up: bool | None
-    unread: int
-    first_acknowledgement_ms: float | None
-    abort: Mapping[str, Any] | None
+    phases: tuple[Mapping[str, Any], ...] = ()
+    workers: tuple[Mapping[str, Any], ...] = ()
+    files: tuple[RecordFile, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    caught_up: bool | None = None
+    unread: int = 0
+    first_acknowledgement_ms: float | None = None
+    abort: Mapping[str, Any] | None = None
     watched_until_ns: Mapping[str, int] | None = None
     clients: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     observations: Mapping[str, Any] = field(default_factory=dict)

@@ -92,12 +92,6 @@ class NativeTools:
         return LoadResult(
             directory=f"{RECORDS}/native",  # never made: tools keep no records
             phases=_phases(run.begun_ns, load) if run.begun_ns is not None else (),
-            workers=(),
-            files=(),
-            samples=(),
-            caught_up=None,
-            unread=0,
-            first_acknowledgement_ms=None,
             abort=abort.to_json() if abort is not None else None,
             observations={"native": [_observation(process, figures.get(process.name)) for process in run.processes]},
         )

@@ -12,7 +12,7 @@ from bench.campaign.host_rules import checks_on
 from bench.campaign.prepared import Prepared, plan_of
 from bench.campaign.space import check_space
 from bench.load.client_hosts import deploy_client
-from bench.load.collect import Collector, Fetch
+from bench.load.collect import Upload
 from bench.progress import Reporter, Step
 from provisioning.cache import user_cache
 from provisioning.errors import InvalidInput
@@ -38,7 +38,7 @@ class Equipped:
 
     `programs`: host -> what its systems need there -> which version it has. `pythons` run workers, on client hosts.
     `software`: system -> its version and digest. `plans`: trial -> what it asks of its deployment. `intended`: each system's
-    settings as its first trial has them. `collector`: where records go.
+    settings as its first trial has them. `upload`: how records go to a bucket; None = they are fetched.
     """
 
     prepared: Prepared
@@ -50,7 +50,7 @@ class Equipped:
     software: Mapping[str, Mapping[str, str]]
     plans: Mapping[str, Plan]
     intended: Mapping[str, Settings]
-    collector: Collector = dataclasses.field(default_factory=Fetch)
+    upload: Upload | None = None
     drop_caches: DropCaches = drop_page_caches
 
     @property

@@ -11,7 +11,7 @@ from shlex import quote
 from typing import Any, Protocol
 
 from bench.campaign.campaign import TrialSpec
-from bench.load.jobs import configuration
+from bench.load.jobs import client_of
 from bench.load.load import NO_HOOKS, RECORDS, Hooks, LoadResult, load_spec
 from bench.load.native import NativeTools
 from bench.load.search import find_highest
@@ -60,15 +60,16 @@ class WorkerGenerator:
 
     def load(self, endpoints: Endpoints, hooks: Hooks, *, stored: Callable[[], int | None]) -> LoadResult:
         """See Generator. A search's steps go before the run that is kept, which it doesn't know while it goes on."""
+        system = SYSTEMS[self.spec.system]
         load = load_spec(
-            SYSTEMS[self.spec.system],
+            system,
             self.spec.workload,
             endpoints,
             tuple(topic.name for topic in self.plan.topics),
             seed=self.spec.seed,
             probe_topic=self.plan.probe.name,
         )
-        observations: dict[str, Any] = {"client": configuration(load)}
+        observations: dict[str, Any] = {"client": system.client.configuration(client_of(load, load.topics[0]))}
 
         def discard(_step: LoadResult) -> None:
             on_all("clearing a step's records", self.hosts, clear_records)

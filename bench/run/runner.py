@@ -11,7 +11,7 @@ from typing import Any
 from bench.campaign.campaign import Campaign, TrialSpec
 from bench.campaign.prepared import Prepared
 from bench.checkout import CHECKOUT, PROOFS, SCRATCH
-from bench.load.collect import Collector, Fetch, Upload
+from bench.load.collect import Upload
 from bench.load.floor import measure_floor
 from bench.progress import Reporter, Step
 from bench.proof.basis import basis_of
@@ -63,7 +63,10 @@ def run_campaign(
             reporter.skip(1)
         else:
             _begin(equipped, inventory, vetting, results, reporter, origin=origin or origin_of(CHECKOUT), repeat=repeat)
-        equipped = dataclasses.replace(equipped, collector=_collector(inventory, results, equipped.pythons, reporter))
+        if inventory.records_bucket is not None:
+            folder = results_folder(results.name_in_bucket())
+            upload = Upload(inventory.records_bucket, folder, equipped.pythons, reporter.detail)
+            equipped = dataclasses.replace(equipped, upload=upload)
         _run_trials(equipped, vetting.thresholds(), results, reporter)
 
 
@@ -93,13 +96,6 @@ def _begin(
     )
     sources = equipped.campaign.sources
     results.begin(manifest, vetting.documents, prepared.campaign_file, sources=sources, durability_proof=proof)
-
-
-def _collector(inventory: Inventory, results: Results, pythons: Mapping[str, str], reporter: Reporter) -> Collector:
-    if inventory.records_bucket is None:
-        return Fetch()
-    folder = results_folder(results.name_in_bucket())
-    return Upload(inventory.records_bucket, folder, pythons, reporter.detail)
 
 
 def _run_trials(equipped: Equipped, thresholds: Thresholds, results: Results, reporter: Reporter) -> None:

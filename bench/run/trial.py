@@ -10,6 +10,7 @@ from typing import Any
 from bench.campaign.campaign import TrialSpec
 from bench.campaign.estimate import load_s
 from bench.campaign.host_order import host_orders
+from bench.load.collect import collect_records
 from bench.load.load import LoadResult
 from bench.progress import Reporter, Step
 from bench.run.attempt import TrialAttempt
@@ -106,7 +107,10 @@ class _Trial:
                 # as counted by the writers, also if not all of it can be fetched: the difference must show
                 self.rows.update(produced=load.produced_rows, consumed=load.consumed_rows)
                 there = [host for host in self.ordered.clients if host.name not in lost]
-                self.equipped.collector.collect(load, there, self.spec.trial, folder)
+                if self.equipped.upload is None:
+                    collect_records(load, there, folder)
+                else:
+                    self.equipped.upload.collect(load, there, self.spec.trial)
 
         def samples() -> None:
             # never those of the trial before

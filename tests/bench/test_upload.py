@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boto3
@@ -83,30 +82,29 @@ def in_bucket(cloud: Cloud) -> dict[str, int]:
     return {each["Key"].removeprefix(prefix): each["Size"] for each in found if not each["Key"].endswith("/")}
 
 
-def test_records_arrive_and_only_those(client: SshHost, cloud: Cloud, tmp_path: Path) -> None:
-    """Every file, whole; nothing of it comes here, and nothing stays on the host."""
+def test_records_arrive_and_only_those(client: SshHost, cloud: Cloud) -> None:
+    """Every file, whole, and nothing stays on the host."""
     collector, said = upload_to(cloud)
-    collector.collect(result(), [client], TRIAL, tmp_path)
+    collector.collect(result(), [client], TRIAL)
     assert in_bucket(cloud) == {name: len(content) for name, content in FILES.items()}
     assert said[-1] == "client-1: 3 of 3 record files sent"
     assert client.run(f"test -e {client.record.root}/{RUN}", check=False).exit_status != 0
-    assert list(tmp_path.iterdir()) == []
 
 
-def test_what_did_not_arrive_whole_stays_on_the_host(client: SshHost, cloud: Cloud, tmp_path: Path) -> None:
+def test_what_did_not_arrive_whole_stays_on_the_host(client: SshHost, cloud: Cloud) -> None:
     """A size other than the writer's is an error with both, and nothing is removed here."""
     collector, _ = upload_to(cloud)
     with pytest.raises(HostsFailed, match="has 20 bytes of 21"):
-        collector.collect(result(**{"consumed/consumer-0000-0.parquet": 21}), [client], TRIAL, tmp_path)
+        collector.collect(result(**{"consumed/consumer-0000-0.parquet": 21}), [client], TRIAL)
     for name, content in FILES.items():
         assert client.get(f"{client.record.root}/{RUN}/{name}") == content
 
 
-def test_a_bucket_that_cannot_be_written_is_said(client: SshHost, cloud: Cloud, tmp_path: Path) -> None:
+def test_a_bucket_that_cannot_be_written_is_said(client: SshHost, cloud: Cloud) -> None:
     """In AWS' words, with what to look at; the records stay."""
     collector, _ = upload_to(cloud, "no-such-bucket")
     with pytest.raises((HostError, HostsFailed)) as failed:
-        collector.collect(result(), [client], TRIAL, tmp_path)
+        collector.collect(result(), [client], TRIAL)
     assert "no-such-bucket" in str(failed.value)
     assert "NO_SUCH_BUCKET" in str(failed.value) or "does not exist" in str(failed.value)
     assert (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.checkout import CHECKOUT
 from bench.load.collect import collect_records
-from bench.load.figures import Figures, read_figures
+from bench.load.floor import Figures, read_figures
 from bench.load.load import LoadSpec
 from bench.load.worker_pool import run_load
 from contract.workload import Workload

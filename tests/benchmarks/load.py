@@ -172,10 +172,11 @@ def floor_of(client: Host, pythons: Mapping[str, str], setting: Setting) -> None
     """Prints the generator's own floor, as every report has it."""
     workload = Workload(name="floor", rate_per_s=FASTEST_PER_S, message_bytes=setting.message_bytes, measure_s=1)
     for floor in measure_floor([client], pythons, workload, STATE):
+        told = floor.to_json()
         console.print(
-            f"floor at {floor.rate_per_s:,} messages/s: send delay p50 {floor.send_delay_p50_ns / NS_PER_MS:.3f} ms, "
-            f"p99 {floor.send_delay_p99_ns / NS_PER_MS:.3f} ms; publish p50 {floor.publish_p50_ns / NS_PER_MS:.3f} ms; "
-            f"end-to-end p50 {floor.end_to_end_p50_ns / NS_PER_MS:.3f} ms"
+            f"floor at {floor.rate_per_s:,} messages/s: send delay p50 {told['send_delay_p50_ns'] / NS_PER_MS:.3f} ms, "
+            f"p99 {told['send_delay_p99_ns'] / NS_PER_MS:.3f} ms; publish p50 {told['publish_p50_ns'] / NS_PER_MS:.3f} ms; "
+            f"end-to-end p50 {told['end_to_end_p50_ns'] / NS_PER_MS:.3f} ms"
         )
 
 
