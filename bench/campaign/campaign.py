@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -287,10 +287,15 @@ def order_of(campaign: Campaign) -> tuple[TrialSpec, ...]:
                 places = places_in(block, contestants, campaign.order, shuffler) if contestants else []
                 for position, (system, name) in enumerate(places, start=1):
                     trial = f"{block.name}-{position}-{system}-l{name}-{workload.name}"
-                    spec = TrialSpec(trial, block.number, position, system, name, workload, each.id)
                     trials.append(
-                        replace(
-                            spec,
+                        TrialSpec(
+                            trial,
+                            block.number,
+                            position,
+                            system,
+                            name,
+                            workload,
+                            each.id,
                             block_kind=block.kind,
                             replication_factor=campaign.replication_factor,
                             seed=campaign.seed + block.number,

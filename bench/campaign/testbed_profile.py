@@ -6,13 +6,15 @@ Data: checks.toml declares every check, testbeds/KIND.toml what is peculiar to a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from provisioning.document import build, read_document, require_schema
 from provisioning.errors import InvalidInput
+from provisioning.hosts.inventory import HostRecord
+from provisioning.testbeds.aws.instance_limits import Limits, load_limits
 
 PROFILE_SCHEMA = 1
 PROFILES = Path(__file__).with_name("testbeds")
@@ -32,7 +34,7 @@ class Check:
     """A rule declared before the run; analysis evaluates it. `bounds` are named after their units.
 
     `why_warn`: a sentence, where a failure could be taken for invalid and only warns. `hosts`: what is peculiar to single ones, once
-    they are known (`bench.campaign.host_rules`); never in a file.
+    they are known (`checks_on`); never in a file.
     """
 
     check: str
@@ -121,3 +123,32 @@ def _unknown(name: str, known: Iterable[str], *, where: str) -> InvalidInput:
         f"{where}: key 'checks.{name}': a check of testbeds of kind {' and '.join(kinds)} only.",
         next_step="Name such a testbed (--stack NAME is one of kind aws), or take the key out.",
     )
+
+
+def checks_on(checks: Sequence[Check], hosts: Sequence[HostRecord]) -> tuple[Check, ...]:
+    """The checks with what is peculiar to these hosts; of a type that nobody has described nothing is."""
+    limits = load_limits()
+    known = [(host, limits[host.instance_type]) for host in hosts if host.instance_type in limits]
+    return tuple(
+        dataclasses.replace(check, hosts={host.name: found for host, its in known if (found := rule(host, its))})
+        if (rule := HOST_RULES.get(check.check))
+        else check
+        for check in checks
+    )
+
+
+def _steal(host: HostRecord, limits: Limits) -> HostRule | None:
+    # a burstable broker or client is judged: what is taken from it delays messages
+    if not limits.burstable or host.role != "metadata":
+        return None
+    return HostRule(False, f"{host.instance_type} is burstable, and a metadata host carries neither messages nor load")
+
+
+def _network_allowance(host: HostRecord, limits: Limits) -> HostRule | None:
+    return HostRule(True, f"{host.instance_type} has {limits.network}")
+
+
+HOST_RULES: Mapping[str, Callable[[HostRecord, Limits], HostRule | None]] = {
+    "steal": _steal,
+    "network-allowance": _network_allowance,
+}

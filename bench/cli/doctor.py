@@ -18,8 +18,8 @@ from rich.text import Text
 
 from bench.campaign.campaign import load_campaign
 from bench.campaign.choice import WHOLE
+from bench.campaign.estimate import gibibytes
 from bench.campaign.prepared import prepare
-from bench.campaign.space import gibibytes
 from bench.checkout import CHECKOUT
 from bench.cli.cost import cost_of
 from bench.cli.options import PATH, json_option, stack_option

@@ -13,9 +13,9 @@ from rich.table import Table
 from bench.campaign.campaign import Campaign, TrialSpec, empty_cells
 from bench.campaign.choice import Choice
 from bench.campaign.cross_check import left_out
+from bench.campaign.estimate import USABLE_SHARE, gibibytes, largest_need, need_of
 from bench.campaign.prepared import Prepared, prepare
 from bench.campaign.producer_rates import beyond_a_process, warning_lines
-from bench.campaign.space import USABLE_SHARE, gibibytes, largest_need, need_of
 from bench.checkout import HOME
 from bench.cli.campaign import VETTING_STEP
 from bench.cli.cost import cost_of, dollars, vetting_step

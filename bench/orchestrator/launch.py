@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.campaign.campaign import TrialSpec
+from bench.campaign.estimate import USABLE_SHARE, gibibytes, record_bytes
 from bench.campaign.prepared import Prepared
-from bench.campaign.space import USABLE_SHARE, gibibytes, record_bytes
 from bench.checkout import CHECKOUT
 from bench.orchestrator import keys
 from bench.orchestrator.place import PROCESS, TASK_SCHEMA, Place, Task, orchestrator_of, place_on, seen_from_inside

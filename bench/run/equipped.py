@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.campaign.campaign import Campaign, TrialSpec
-from bench.campaign.host_rules import checks_on
+from bench.campaign.estimate import check_space
 from bench.campaign.prepared import Prepared, plan_of
-from bench.campaign.space import check_space
+from bench.campaign.testbed_profile import checks_on
 from bench.load.client_hosts import deploy_client
 from bench.load.collect import Upload
 from bench.progress import Reporter, Step

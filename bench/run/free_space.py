@@ -6,7 +6,7 @@ import shlex
 import threading
 from collections.abc import Sequence
 
-from bench.campaign.space import gibibytes
+from bench.campaign.estimate import gibibytes
 from bench.load.abort import Abort
 from bench.load.load import RECORDS
 from provisioning.errors import HostError

@@ -14,8 +14,7 @@ from bench.checkout import CHECKOUT, PROOFS, SCRATCH
 from bench.load.collect import Upload
 from bench.load.floor import measure_floor
 from bench.progress import Reporter, Step
-from bench.proof.basis import basis_of
-from bench.proof.document import proof_for
+from bench.proof.document import basis_of, proof_for
 from bench.results.folder import Results
 from bench.run.attempt import TrialAttempt
 from bench.run.equipped import SOFTWARE_STEP, Equipped, equip, store_for

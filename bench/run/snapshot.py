@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.load.abort import Abort
 from bench.load.load import Hooks
-from bench.run.trial_log import TrialLog
+from bench.run.attempt import TrialLog
 from bench.telemetry.collect import Telemetry
 from provisioning.errors import DeploymentError, HostError, HostsFailed, SameboxError
 from provisioning.hosts import facts

@@ -13,12 +13,11 @@ from bench.campaign.host_order import host_orders
 from bench.load.collect import collect_records
 from bench.load.load import LoadResult
 from bench.progress import Reporter, Step
-from bench.run.attempt import TrialAttempt
+from bench.run.attempt import TrialAttempt, TrialLog, failures_end, quietly
 from bench.run.equipped import Equipped
 from bench.run.free_space import HostWatch
 from bench.run.generator import clear_records, generator_of
 from bench.run.snapshot import AroundLoad, or_none
-from bench.run.trial_log import TrialLog, failures_end, quietly
 from bench.telemetry.collect import Telemetry
 from provisioning.hosts import daemons
 from provisioning.hosts.host import on_all

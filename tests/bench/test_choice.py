@@ -20,6 +20,7 @@ from bench.campaign.estimate import (
     SEARCH_RISES,
     SEARCH_STEPS,
     SEARCH_WARMUPS,
+    gibibytes,
     load_s,
     messages,
     messages_kept,
@@ -27,7 +28,6 @@ from bench.campaign.estimate import (
 )
 from bench.campaign.prepared import Prepared, plan_of, prepare
 from bench.campaign.scale import Scale
-from bench.campaign.space import gibibytes
 from bench.cli.main import samebox
 from bench.load.search import WARMUP_RUN_S
 from bench.orchestrator.place import TASK_SCHEMA, Task

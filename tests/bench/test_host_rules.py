@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from bench.campaign.choice import WHOLE
-from bench.campaign.host_rules import checks_on
 from bench.campaign.prepared import Prepared
-from bench.campaign.testbed_profile import Check, HostRule, checks_for, load_profile
+from bench.campaign.testbed_profile import Check, HostRule, checks_for, checks_on, load_profile
 from bench.run.equipped import equip
 from provisioning.hosts.facts import Facts
 from provisioning.hosts.host import ScriptedHost

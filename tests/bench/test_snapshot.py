@@ -14,8 +14,8 @@ import pytest
 from bench.campaign.campaign import load_campaign, order_of
 from bench.load.abort import Abort
 from bench.progress import PlainReporter
+from bench.run.attempt import TrialLog
 from bench.run.snapshot import AroundLoad
-from bench.run.trial_log import TrialLog
 from provisioning.errors import DeploymentError
 from provisioning.hosts.daemons import DaemonState
 from systems.deployment import Endpoints

@@ -9,7 +9,7 @@ import pytest
 
 from bench.campaign.campaign import load_campaign, order_of
 from bench.progress import PlainReporter
-from bench.run.trial_log import TrialLog, failures_end, quietly
+from bench.run.attempt import TrialLog, failures_end, quietly
 from provisioning.errors import DeploymentError, HostsFailed, HostUnreachable, ResetError, SameboxError
 
 CAMPAIGN = Path(__file__).resolve().parents[2] / "campaigns" / "smoke.toml"

@@ -28,7 +28,7 @@ from statistics import median
 from typing import Any
 
 from analysis.session import start_session
-from bench.campaign.space import gibibytes
+from bench.campaign.estimate import gibibytes
 from tests.benchmarks.comparison import Values, differences
 from tests.benchmarks.engines import PLAIN, REPORT, Case, DuckDb, Shuffled, Spark
 from tests.benchmarks.footprint import watched

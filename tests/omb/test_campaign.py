@@ -69,7 +69,7 @@ def test_a_changed_or_missing_original_is_refused(tmp_path: Path) -> None:
     written = write_campaign([write(tmp_path)], CHOICES, tmp_path / "below")
     source = written.with_name("omb-steady.yaml")
     source.write_text(source.read_text() + "\n")
-    with pytest.raises(InvalidInput, match=r"'sources\.omb-steady\.yaml'.*another SHA-256"):
+    with pytest.raises(InvalidInput, match=r"'sources\.omb-steady\.yaml'.*its SHA-256 differs"):
         load_campaign(written)
     source.unlink()
     with pytest.raises(InvalidInput, match=r"'sources\.omb-steady\.yaml': no such file beside the campaign"):
