@@ -21,7 +21,15 @@ from contract.workload import Workload
 from provisioning.hosts import daemons
 from provisioning.hosts.host import Host, on_all
 from systems.deployment import Endpoints, SoftwareStore
-from systems.load_tool import NativeLoad, NativeTool, end_of, folder_of, load_of
+from systems.load_tool import (
+    ConsumerFigures,
+    NativeLoad,
+    NativeTool,
+    ProducerFigures,
+    end_of,
+    folder_of,
+    load_of,
+)
 
 
 @dataclass(frozen=True)
@@ -39,25 +47,38 @@ class Limits:
         return 3 * load.duration_s + self.beyond_s
 
 
-@dataclass(frozen=True)
+@dataclass
 class Process:
-    """A tool under way on its host. `name` is the daemon's; `subscription` None = it produces."""
+    """A tool under way on its host. `name` is the daemon's; `subscription` None = it produces. `figures`: once they were read."""
 
     name: str
     tool: str
     host: Host
     command: tuple[str, ...]
     subscription: str | None
+    figures: ProducerFigures | ConsumerFigures | None = None
 
     @property
     def output(self) -> str:
         """The file that it prints into, on its host."""
         return f"{folder_of(self.host)}/{self.name}.log"
 
+    def observation(self) -> dict[str, Any]:
+        """As trial.json carries it."""
+        return {
+            "tool": self.tool,
+            "role": "producer" if self.subscription is None else "consumer",
+            "subscription": self.subscription,
+            "host": self.host.name,
+            "command": shlex.join(self.command),
+            "output": f"logs/{self.host.name}/{self.name}.log",
+            "figures": None if self.figures is None else dataclasses.asdict(self.figures),
+        }
+
 
 @dataclass(frozen=True)
 class NativeTools:
-    """The generator that is the system's own tools; see Generator. `hosts`: the clients."""
+    """The generator that is the system's own tools. `hosts`: the clients."""
 
     tool: NativeTool
     workload: Workload
@@ -67,14 +88,14 @@ class NativeTools:
     limits: Limits = field(default_factory=Limits)
 
     def prepare(self) -> None:
-        """See Generator. A tool starts with its load; what an earlier one printed is removed, so that it is never taken for its own."""
-        on_all("clearing old output", self.hosts, _clear)
+        """Removes what an earlier trial's tools printed, so that it is never taken for this one's."""
+        on_all("clearing old output", self.hosts, lambda host: host.run(f"rm -rf -- {shlex.quote(folder_of(host))}"))
 
     def close(self) -> None:
-        """See Generator. `load` ends what it starts."""
+        """Does nothing: `load` ends what it starts."""
 
     def load(self, endpoints: Endpoints, hooks: Hooks, *, stored: Callable[[], int | None]) -> LoadResult:
-        """See Generator. Tools begin as soon as they are connected, and don't tell when they have received everything.
+        """Tools begin as soon as they are connected, and don't tell when they have received everything.
 
         1. start the consumers, then the producer; wait until it has ended
         2. let consumers that count end by themselves, tell the others to
@@ -85,106 +106,103 @@ class NativeTools:
         load = load_of(self.workload, endpoints, self.topic, consumer_timeout_s=timeout_s)
         hooks.before_start()
         run = _Run(self, load, hooks)
-        abort = run.follow()
-        figures: dict[str, Any] = {}
-        if abort is None:
-            figures, abort = run.figures()
+        abort = None
+        try:
+            run.follow()
+            run.read_figures()
+        except _Aborted as aborted:
+            abort = aborted.abort.to_json()
         return LoadResult(
             directory=f"{RECORDS}/native",  # never made: tools keep no records
             phases=_phases(run.begun_ns, load) if run.begun_ns is not None else (),
-            abort=abort.to_json() if abort is not None else None,
-            observations={"native": [_observation(process, figures.get(process.name)) for process in run.processes]},
+            abort=abort,
+            observations={"native": [process.observation() for process in run.processes]},
         )
 
     def collect_logs(self, target: Path) -> None:
-        """See Generator."""
+        """Fetches what the tools printed."""
         on_all("fetching the tools' output", self.hosts, lambda host: _fetch(host, target / host.name))
 
 
+class _Aborted(Exception):
+    def __init__(self, abort: Abort) -> None:
+        self.abort = abort
+
+
+@dataclass
 class _Run:
     """One load from its first process to its last. The first abort ends it; the trial ends the processes that are left."""
 
-    def __init__(self, tools: NativeTools, load: NativeLoad, hooks: Hooks) -> None:
-        self._tools, self._tool, self._load = tools, tools.tool, load
-        self._limits = tools.limits
-        self._hooks = hooks
-        self.processes: list[Process] = []
-        self.begun_ns: int | None = None  # by the producer's host's clock
+    tools: NativeTools
+    asked: NativeLoad
+    hooks: Hooks
+    processes: list[Process] = field(default_factory=list)
+    begun_ns: int | None = None  # by the producer's host's clock
 
-    def follow(self) -> Abort | None:
+    def follow(self) -> None:
         """Runs all of them to their end."""
-        workload = self._tools.workload
+        workload, limits, load = self.tools.workload, self.tools.limits, self.asked
         names = [f"subscription-{number}" for number in range(workload.subscriptions if workload.consumers else 0)]
-        consumers = [self._start(f"native-{name}", subscription=name) for name in names]
-        abort = self._wait(consumers, self._limits.lead_s)
-        if abort is not None:
-            return abort
-        producer = self._start("native-producer", subscription=None)
-        limit_s = self._limits.producing_s(self._load)
-        abort = self._wait([producer], limit_s)
-        if abort is None and self._running([producer]):
-            reason = f"{producer.tool} had not ended after {limit_s:g} s; its load takes {self._load.duration_s:g} s"
-            return Abort("native-tool", "validity", reason, producer.host.name)
-        if abort is None and self._tool.consumer_ends:
+        consumers = [self._start(name) for name in names]
+        self._wait(consumers, limits.lead_s)
+        producer = self._start(None)
+        limit_s = limits.producing_s(load)
+        self._wait([producer], limit_s)
+        if self._running([producer]):
+            reason = f"{producer.tool} had not ended after {limit_s:g} s; its load takes {load.duration_s:g} s"
+            raise _Aborted(Abort("native-tool", "validity", reason, producer.host.name))
+        if self.tools.tool.consumer_ends:
             # one that misses messages gives up by itself: that is in its figures
-            abort = self._wait(consumers, self._load.consumer_timeout_s + self._limits.beyond_s)
-        if abort is None:
-            for process in self.processes:
-                daemons.stop(process.host, [process.name], grace_s=self._limits.ending_s)
-        return abort
+            self._wait(consumers, load.consumer_timeout_s + limits.beyond_s)
+        for process in self.processes:
+            daemons.stop(process.host, [process.name], grace_s=limits.ending_s)
 
-    def figures(self) -> tuple[dict[str, Any], Abort | None]:
-        """What each process printed, by its name; an abort if one said nothing usable."""
-        found: dict[str, Any] = {}
-        abort = None
+    def read_figures(self) -> None:
+        """What each process printed; aborts if one printed no figures, once all were read."""
+        tool, unusable = self.tools.tool, []
         for process in self.processes:
             printed = process.host.get(process.output).decode(errors="replace")
             try:
-                figures = (
-                    self._tool.result(printed, self._load)
-                    if process.subscription is None
-                    else self._tool.consumer_result(printed)
-                )
+                if process.subscription is None:
+                    process.figures = tool.result(printed, self.asked)
+                else:
+                    process.figures = tool.consumer_result(printed)
             except ValueError as error:
-                reason = f"{process.tool} said nothing usable ({error}); the end of its output:\n{end_of(printed)}"
-                abort = abort or Abort("native-tool", "validity", reason, process.host.name)
-                continue
-            found[process.name] = dataclasses.asdict(figures)
-        return found, abort
+                reason = f"{process.tool} printed no figures ({error}); the end of its output:\n{end_of(printed)}"
+                unusable.append(Abort("native-tool", "validity", reason, process.host.name))
+        if unusable:
+            raise _Aborted(unusable[0])
 
-    def _start(self, name: str, *, subscription: str | None) -> Process:
+    def _start(self, subscription: str | None) -> Process:
         """Starts the next process, on the next of the hosts."""
-        hosts, tool, load = self._tools.hosts, self._tool, self._load
+        tool, load, hosts, store = self.tools.tool, self.asked, self.tools.hosts, self.tools.store
         host = hosts[len(self.processes) % len(hosts)]
-        store = self._tools.store
-        command = (
-            tool.producer_command(load, host, store)
-            if subscription is None
-            else tool.consumer_command(load, subscription, host, store)
-        )
-        process = Process(name, tool.name if subscription is None else tool.consumer_name, host, command, subscription)
         if subscription is None:
+            command = tool.producer_command(load, host, store)
+            process = Process("native-producer", tool.name, host, command, None)
             self.begun_ns = int(host.run("date +%s%N").stdout)
-        daemons.start(host, [daemons.Daemon(name, command, process.output)])
+        else:
+            command = tool.consumer_command(load, subscription, host, store)
+            process = Process(f"native-{subscription}", tool.consumer_name, host, command, subscription)
+        daemons.start(host, [daemons.Daemon(process.name, command, process.output)])
         self.processes.append(process)
         return process
 
     def _running(self, processes: Sequence[Process]) -> list[Process]:
         return [process for process in processes if process.name in daemons.running(process.host)]
 
-    def _wait(self, processes: Sequence[Process], limit_s: float) -> Abort | None:
-        """Waits until all have ended, or for `limit_s`. An abort is the watch's."""
+    def _wait(self, processes: Sequence[Process], limit_s: float) -> None:
+        """Waits until all have ended, or for `limit_s`; aborts by the watch."""
         began_s = time.monotonic()
         while running := self._running(processes):
-            abort = self._hooks.watch()
+            abort = self.hooks.watch()
             if abort is not None:
-                return abort
+                raise _Aborted(abort)
             past_s = time.monotonic() - began_s
             if past_s > limit_s:
-                return None
-            self._hooks.on_progress(f"{running[0].tool}: {past_s:.0f} s of about {self._load.duration_s:.0f} s")
-            time.sleep(self._limits.poll_s)
-        return None
+                return
+            self.hooks.on_progress(f"{running[0].tool}: {past_s:.0f} s of about {self.asked.duration_s:.0f} s")
+            time.sleep(self.tools.limits.poll_s)
 
 
 def _phases(begun_ns: int, load: NativeLoad) -> tuple[Mapping[str, Any], ...]:
@@ -194,23 +212,6 @@ def _phases(begun_ns: int, load: NativeLoad) -> tuple[Mapping[str, Any], ...]:
         {"name": "warmup", "start_ns": begun_ns, "end_ns": measure_ns},
         {"name": "measure", "start_ns": measure_ns, "end_ns": begun_ns + round(load.duration_s * SECOND_NS)},
     )
-
-
-def _observation(process: Process, figures: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {
-        "tool": process.tool,
-        "role": "producer" if process.subscription is None else "consumer",
-        "subscription": process.subscription,
-        "host": process.host.name,
-        "command": shlex.join(process.command),
-        "output": f"logs/{process.host.name}/{process.name}.log",
-        "figures": figures,
-    }
-
-
-def _clear(host: Host) -> None:
-    """Daemons append to their logs."""
-    host.run(f"rm -rf -- {shlex.quote(folder_of(host))}")
 
 
 def _fetch(host: Host, target: Path) -> None:

@@ -150,7 +150,7 @@ def test_a_tool_without_figures_is_the_reason(client: FolderHost, java: Any) -> 
     result = run(tools(client, ProducerPerformance()))
     assert result.abort["rule"] == "native-tool"
     assert result.abort["axis"] == "validity"
-    assert "kafka-producer-perf-test said nothing usable (no summary)" in result.abort["reason"]
+    assert "kafka-producer-perf-test printed no figures (no summary)" in result.abort["reason"]
     assert "no such class" in result.abort["reason"]
     consumer, producer = result.observations["native"]
     assert (consumer["figures"]["messages"], producer["figures"]) == (15_000, None)
