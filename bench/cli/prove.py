@@ -24,8 +24,7 @@ from bench.cli.target import Target
 from bench.cli.terminal import print_json, reporter_of, say, shown
 from bench.progress import Reporter
 from bench.proof.document import PROOF_FILE, basis_of, new_folder, proof_document
-from bench.proof.plan import proof_campaign
-from bench.proof.prove import prove_level, steps_of
+from bench.proof.prove import proof_campaign, prove_level, steps_of
 from bench.results.folder import write_json
 from bench.run.equipped import SOFTWARE_STEP, equip, store_for
 from contract.durability import variant_of

@@ -58,89 +58,93 @@ def find_highest(
 
     A load that a live rule aborts ends the search, and is what it comes to.
     """
-    workload = spec.workload
-    attempts: list[Attempt] = []
+    workload, least = spec.workload, spec.workload.producers
+    search = _Search(spec, run, discard, on_progress, before_confirming)
+    begin_per_s = round(min(workload.planned_rate_per_s, workload.rate_per_s) / 2**octaves_below)
+    begin_per_s = max(least, begin_per_s)
+    most_runs = most_steps(workload)
+    try:
+        search.warm_up(begin_per_s)
+        bracketed = bracket(
+            search.step, begin_per_s, least, workload.rate_per_s, narrow=search.narrow, most_runs=most_runs
+        )
+        load, rate_per_s = search.confirm(bracketed.rate_per_s or least)
+        closed = bracketed.closed
+    except _Aborted as aborted:
+        load, rate_per_s, closed = aborted.load, None, False
+    attempts = search.attempts
+    failed_per_s = failed_above(attempts, rate_per_s)
+    bounded_by = bound_of(workload, rate_per_s, failed_per_s, attempts)
+    return Found(load, rate_per_s, failed_per_s, search.narrow, closed, bounded_by, tuple(attempts))
 
-    def attempt(kind: Kind, rate_per_s: int) -> tuple[LoadResult, bool]:
-        on_progress(f"search: {kind} at {rate_per_s:,} msg/s")
+
+class _Search:
+    """A search under way: its runs so far."""
+
+    def __init__(
+        self,
+        spec: LoadSpec,
+        run: Callable[[LoadSpec], LoadResult],
+        discard: Callable[[LoadResult], None],
+        on_progress: Callable[[str], None],
+        before_confirming: Callable[[], None],
+    ) -> None:
+        self._spec, self._run, self._discard = spec, run, discard
+        self._on_progress, self._before_confirming = on_progress, before_confirming
+        self.narrow = tolerance_of(spec.workload)
+        self.attempts: list[Attempt] = []
+
+    def warm_up(self, rate_per_s: int) -> None:
+        before_per_s = 0.0
+        for _ in range(MOST_WARMUPS):
+            self._discard(self._attempt("warm-up", rate_per_s))
+            judgement = self.attempts[-1].judgement
+            if judgement.sustained or judgement.acked_per_s <= HARDLY_BETTER * before_per_s:
+                return
+            before_per_s = judgement.acked_per_s
+
+    def step(self, rate_per_s: int, tries: int) -> Tried:
+        before = len(self.attempts)
+        for _ in range(tries):
+            self._discard(self._attempt("step", rate_per_s))
+            if self.attempts[-1].judgement.sustained or self.attempts[-1].far_off:
+                break
+        own = [each.judgement for each in self.attempts[before:]]
+        return Tried(own[-1].sustained, max(each.acked_per_s for each in own), len(own))
+
+    def confirm(self, rate_per_s: int) -> tuple[LoadResult, int | None]:
+        """The last confirmation, and its rate if that was sustained."""
+        least = self._spec.workload.producers
+        for left in reversed(range(MOST_CONFIRMATIONS)):
+            load = self._attempt("confirmation", rate_per_s)
+            judgement = self.attempts[-1].judgement
+            if judgement.sustained:
+                return load, rate_per_s
+            if left and rate_per_s > least:
+                self._discard(load)
+                halfway = math.sqrt(max(judgement.acked_per_s / rate_per_s, MUCH_LESS))
+                rate_per_s = max(least, round(rate_per_s * min(halfway, max(LESS, 1 / self.narrow))))
+        return load, None
+
+    def _attempt(self, kind: Kind, rate_per_s: int) -> LoadResult:
+        """Runs and judges one load. Raises _Aborted."""
+        self._on_progress(f"search: {kind} at {rate_per_s:,} msg/s")
         if kind == "confirmation":
-            before_confirming()
-        shape = _SHAPES[kind](workload)
+            self._before_confirming()
+        shape = _SHAPES[kind](self._spec.workload)
         shape = dataclasses.replace(
             shape, pacing="open-loop", rate_per_s=rate_per_s, expected_rate_per_s=None, search_steps=None
         )
-        limits = spec.limits if kind == "confirmation" else dataclasses.replace(spec.limits, quiet_s=QUIET_S)
-        load = run(dataclasses.replace(spec, workload=shape, sampled=True, limits=limits))
+        limits = self._spec.limits
+        if kind != "confirmation":
+            limits = dataclasses.replace(limits, quiet_s=QUIET_S)
+        load = self._run(dataclasses.replace(self._spec, workload=shape, sampled=True, limits=limits))
         if load.abort is not None:
             raise _Aborted(load)
-        judgement = judge(
-            load.samples,
-            rate_per_s,
-            from_s=shape.warmup_s,
-            to_s=shape.warmup_s + shape.measure_s,
-            errors=_missing(load),
-        )
-        attempts.append(Attempt(kind, rate_per_s, shape.measure_s, judgement))
-        return load, judgement.sustained
-
-    def warm_up(rate_per_s: int) -> None:
-        before_per_s = 0.0
-        for _ in range(MOST_WARMUPS):
-            load, sustained = attempt("warm-up", rate_per_s)
-            discard(load)
-            acked_per_s = attempts[-1].judgement.acked_per_s
-            if sustained or acked_per_s <= HARDLY_BETTER * before_per_s:
-                return
-            before_per_s = acked_per_s
-
-    def step(rate_per_s: int, tries: int) -> Tried:
-        before = len(attempts)
-        for _ in range(tries):
-            load, sustained = attempt("step", rate_per_s)
-            discard(load)
-            if sustained or attempts[-1].far_off:
-                break
-        own = [each.judgement for each in attempts[before:]]
-        return Tried(own[-1].sustained, max(each.acked_per_s for each in own), len(own))
-
-    def found(load: LoadResult, rate_per_s: int | None, *, closed: bool) -> Found:
-        failed_per_s = failed_above(attempts, rate_per_s)
-        bounded_by = bound_of(workload, rate_per_s, failed_per_s, attempts)
-        return Found(load, rate_per_s, failed_per_s, narrow, closed, bounded_by, tuple(attempts))
-
-    narrow = tolerance_of(workload)
-    try:
-        begin_per_s = round(min(workload.planned_rate_per_s, workload.rate_per_s) / 2**octaves_below)
-        begin_per_s = max(workload.producers, begin_per_s)
-        warm_up(begin_per_s)
-        bracketed = bracket(
-            step, begin_per_s, workload.producers, workload.rate_per_s, narrow=narrow, most_runs=most_steps(workload)
-        )
-        load, confirmed_per_s = _confirmed(
-            bracketed.rate_per_s or workload.producers, workload.producers, narrow, attempt, discard, attempts
-        )
-        return found(load, confirmed_per_s, closed=bracketed.closed)
-    except _Aborted as aborted:
-        return found(aborted.load, None, closed=False)
-
-
-def _confirmed(
-    rate_per_s: int,
-    least: int,
-    narrow: float,
-    attempt: Callable[[Kind, int], tuple[LoadResult, bool]],
-    discard: Callable[[LoadResult], None],
-    attempts: list[Attempt],
-) -> tuple[LoadResult, int | None]:
-    for left in reversed(range(MOST_CONFIRMATIONS)):
-        load, sustained = attempt("confirmation", rate_per_s)
-        if sustained:
-            return load, rate_per_s
-        if left and rate_per_s > least:
-            discard(load)
-            halfway = math.sqrt(max(attempts[-1].judgement.acked_per_s / rate_per_s, MUCH_LESS))
-            rate_per_s = max(least, round(rate_per_s * min(halfway, max(LESS, 1 / narrow))))
-    return load, None
+        to_s = shape.warmup_s + shape.measure_s
+        judgement = judge(load.samples, rate_per_s, from_s=shape.warmup_s, to_s=to_s, errors=_missing(load))
+        self.attempts.append(Attempt(kind, rate_per_s, shape.measure_s, judgement))
+        return load
 
 
 def step_of(workload: Workload) -> Workload:

@@ -14,9 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, StringConstraints
 
+from bench.worker.schedule import Phase
 from contract import results_folder as layout
 from provisioning.document import build, read_document, require_schema
 from provisioning.errors import InvalidInput
+from provisioning.hosts.inventory import RecordsBucket
 
 TRIAL_SCHEMA = 1
 ATTEMPTS_SCHEMA = 1
@@ -35,14 +37,6 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Bucket:
-    """The manifest's `testbed.records_bucket`."""
-
-    name: str
-    region: str
-
-
-@dataclass(frozen=True)
 class RecordedHost:
     """A host of the manifest's `testbed`."""
 
@@ -55,7 +49,7 @@ class RecordedTestbed:
     """The manifest's `testbed`."""
 
     hosts: tuple[RecordedHost, ...] = ()
-    records_bucket: Bucket | None = None
+    records_bucket: RecordsBucket | None = None
 
 
 @dataclass(frozen=True)
@@ -91,15 +85,6 @@ class ManifestKeys:
 
 
 @dataclass(frozen=True)
-class Span:
-    """A phase of a trial."""
-
-    name: str
-    start_ns: int
-    end_ns: int
-
-
-@dataclass(frozen=True)
 class TrialKeys:
     """What every reader of a trial.json needs."""
 
@@ -109,7 +94,7 @@ class TrialKeys:
     position: int
     durability: Mapping[str, Any]
     workload: Mapping[str, Any]
-    phases: tuple[Span, ...]
+    phases: tuple[Phase, ...]
     rows: Mapping[str, int]
     observations: Mapping[str, Any]
 

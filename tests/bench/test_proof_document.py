@@ -14,7 +14,7 @@ import pytest
 from bench.campaign.system_settings import durability_table
 from bench.checkout import CHECKOUT
 from bench.proof.document import DOES_NOT_APPLY, PROOF_FILE, basis_of, new_folder, proof_for
-from bench.proof.plan import levels_to_prove, proof_campaign
+from bench.proof.prove import levels_to_prove, proof_campaign
 from bench.results.folder import Results
 from provisioning.errors import InvalidInput
 from systems.registry import SYSTEMS

@@ -12,8 +12,7 @@ import pytest
 from bench.campaign.campaign import order_of
 from bench.campaign.prepared import prepare
 from bench.progress import PlainReporter
-from bench.proof.plan import levels_to_prove, proof_campaign
-from bench.proof.prove import prove_level
+from bench.proof.prove import levels_to_prove, proof_campaign, prove_level
 from bench.run.equipped import equip
 from provisioning.cache import user_cache
 from provisioning.hosts.ssh import SshHost
