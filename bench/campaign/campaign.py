@@ -172,7 +172,7 @@ def load_campaign(path: Path) -> Campaign:
     if not problems and not order_of(campaign):
         cells = [cell for cell in empty_cells(campaign) if cell.durability is not None]
         problems = [
-            f"nothing of it can be run: {cell.system} at level {cell.durability}: {cell.reason}" for cell in cells
+            f"none of its trials can run: {cell.system} at level {cell.durability}: {cell.reason}" for cell in cells
         ]
     if problems:
         raise InvalidInput("\n".join(f"{path}: {problem}" for problem in dict.fromkeys(problems)))

@@ -1,4 +1,4 @@
-"""How much of a campaign is run: at which scale, all of it or what represents it. Pure; what was chosen stands in the manifest."""
+"""How much of a campaign is run: at which scale, and all of it or only what represents it. The manifest records the choice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Choice:
             return
         valid = ", ".join(sorted(campaign.scales)) or "none, the file has no scales"
         raise InvalidInput(
-            f"{where}: it has no scale {self.scale!r}. Valid choices: {valid}.",
+            f"{where}: unknown scale {self.scale!r}. Valid choices: {valid}.",
             next_step="Leave --scale out, or add a table [scales.NAME] to the file (docs/campaigns.md).",
         )
 

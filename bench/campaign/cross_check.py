@@ -1,4 +1,4 @@
-"""Which trials of a campaign are run once more by the systems' own load tools, and which can't be, and why. Runs nothing."""
+"""Which trials of a campaign are run once more by the systems' own load tools, and which can't be, and why."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def with_native_trials(trials: Sequence[TrialSpec], *, where: str) -> tuple[Tria
     for spec in trials:
         if names.count(spec.trial) > 1:
             raise InvalidInput(
-                f"{where}: workload {spec.workload.name!r}: cross_check gives trials of another workload the same name.",
+                f"{where}: workload {spec.workload.name!r}: its trials have the names that cross_check gives to those of another.",
                 next_step=f"Give it a name that doesn't end in {SUFFIX!r}.",
             )
     return found

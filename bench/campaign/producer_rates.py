@@ -1,4 +1,4 @@
-"""Where a workload asks more of a producer, which is one process, than one process has been measured to send. It refuses nothing."""
+"""Where a workload asks more of a producer, which is one process, than one process has been measured to send: a warning."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def warning_lines(found: Sequence[Beyond]) -> list[str]:
     """What to print of them: a line for each system and rate, where the figures are from, and what to do. Nothing if there are none."""
     if not found:
         return []
-    lines = ["warning: a producer is one process, and more is asked of it than one has been measured to send:"]
+    lines = ["warning: these ask more of a producer, which is one process, than one has been measured to send:"]
     workloads: dict[tuple[str, int, int], list[str]] = {}
     for each in found:
         workloads.setdefault((each.system, each.asked_per_s, each.measured_per_s), []).append(each.workload)
     for (system, asked, measured), names in workloads.items():
-        lines.append(f"  {system}: {asked:,} msg/s of each, where {measured:,} were measured: {', '.join(names)}")
+        lines.append(f"  {system}: {asked:,} msg/s per producer, {measured:,} measured: {', '.join(names)}")
     lines += [
         f"  {system} was measured by {source}"
         for system, source in dict.fromkeys((each.system, each.source) for each in found)

@@ -1,4 +1,4 @@
-"""What each system of a campaign is set to beside its templates, and in what words that is told. It renders nothing.
+"""What each system of a campaign is set to beside its templates, and how the manifest says it.
 
 Laid over each other: the testbed's memory sizes, the system's profile, the campaign's own settings, and for clients what the
 durability level needs.
@@ -39,7 +39,7 @@ def profile_caveats(systems: Iterable[str], name: str, broker_memory_bytes: int 
         if own.left_out:
             reason = next(iter(own.left_out.values()))
             caveats.append(
-                f"{system}: the sizes that profile {name} publishes are {reason} and run with the testbed's own"
+                f"{system}: the sizes that profile {name} publishes are {reason}, so the testbed's own are used"
             )
     return caveats
 
@@ -52,9 +52,9 @@ def wrong_client_settings(settings: Mapping[str, Settings]) -> list[str]:
         for key, value in settings[system].get(CLIENT, {}).items():
             where = f"key 'settings.{system}.{CLIENT}.{key}'"
             if key not in known:
-                problems.append(f"{where}: the client has no such setting. Valid choices: {', '.join(sorted(known))}.")
+                problems.append(f"{where}: unknown client setting. Valid choices: {', '.join(sorted(known))}.")
             elif _kind(value) != _kind(known[key]):
-                problems.append(f"{where} = {value!r}: {_kind(known[key])} is needed, as its default {known[key]!r}.")
+                problems.append(f"{where} = {value!r}: expected {_kind(known[key])}, as in its default {known[key]!r}.")
     return problems
 
 

@@ -120,8 +120,8 @@ def _unknown(name: str, known: Iterable[str], *, where: str) -> InvalidInput:
     if not kinds:
         return InvalidInput(f"{where}: key 'checks.{name}': unknown check. Valid choices: {', '.join(sorted(known))}.")
     return InvalidInput(
-        f"{where}: key 'checks.{name}': a check of testbeds of kind {' and '.join(kinds)} only.",
-        next_step="Name such a testbed (--stack NAME is one of kind aws), or take the key out.",
+        f"{where}: key 'checks.{name}': only testbeds of kind {' and '.join(kinds)} have this check.",
+        next_step="Name such a testbed (--stack NAME is one of kind aws), or remove the key.",
     )
 
 

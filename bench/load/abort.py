@@ -1,6 +1,4 @@
-"""The live rules: when a run can't go on. They look at workers and clocks only; what an abort means is analysis' business.
-
-What they can't see (the brokers' hosts, the disks) is told them by the run's `watch`.
+"""The live rules: when a run can't go on. They look at workers and clocks only; hosts and disks are watched by `Hooks.watch`.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ _PROGRESS_S = 1.0  # how late, about, the operator learns of an acknowledgement
 
 @dataclass(frozen=True)
 class Abort:
-    """Why a run was ended before its time; trial.json's `abort`."""
+    """Why a run ended early; trial.json's `abort`."""
 
     rule: Rule
     axis: Literal["outcome", "validity"]
@@ -68,7 +66,7 @@ def of_silence(worker: Worker, silence_s: float, now_s: float, *, since_s: float
         worker.state = "lost"
         return Abort("host-lost", "validity", f"{name} fell silent: {error}", host.name)
     worker.state = "died"
-    reason = f"{name} has said nothing for {silence_s:g} s though its host answers"
+    reason = f"{name} sent nothing for {silence_s:g} s, although its host answers"
     return Abort("worker-died", "validity", reason, host.name)
 
 

@@ -57,7 +57,7 @@ class Upload:
             raise HostError(
                 host.name,
                 f"{len(arrived)} of {len(order.files)} record files arrived in s3://{order.folder}: {ended.stderr.strip()[-800:]}",
-                next_step="Does the host's role let it write there, and does the subnet reach S3?",
+                next_step="Check that the host's role may write there and that its subnet reaches S3.",
             )
 
 

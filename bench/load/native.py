@@ -149,7 +149,7 @@ class _Run:
         limit_s = limits.producing_s(load)
         self._wait([producer], limit_s)
         if self._running([producer]):
-            reason = f"{producer.tool} had not ended after {limit_s:g} s; its load takes {load.duration_s:g} s"
+            reason = f"{producer.tool} was still running after {limit_s:g} s; its load takes {load.duration_s:g} s"
             raise _Aborted(Abort("native-tool", "validity", reason, producer.host.name))
         if self.tools.tool.consumer_ends:
             # one that misses messages gives up by itself: that is in its figures

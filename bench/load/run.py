@@ -135,7 +135,7 @@ class Run:
         gone = [worker for worker in self._workers.all if worker.state != "ready"]
         if not gone:
             return None
-        reason = f"{gone[0].job.worker} did not wait for its start, which took too long to prepare"
+        reason = f"{gone[0].job.worker} gave up before the start, which took too long to prepare"
         return self._worker_abort() or Abort("worker-died", "validity", reason, gone[0].host.name)
 
     def _worker_abort(self) -> Abort | None:

@@ -251,9 +251,9 @@ class Workers:
         try:
             completed = worker.process.wait(timeout_s=_LAST_WORDS_TIMEOUT_S)
         except CommandTimedOut:
-            return "its output ended, but not the process"
+            return "its output ended, but it is still running"
         except HostError as error:
             return str(error)
         tail = completed.stderr.strip()[-_EVIDENCE_CHARACTERS:]
-        how = "was ended by a signal" if completed.exit_status < 0 else f"ended with status {completed.exit_status}"
-        return f"it {how} in the middle of its work. {tail}".rstrip()
+        how = "was killed by a signal" if completed.exit_status < 0 else f"ended with status {completed.exit_status}"
+        return f"it {how} before it was done. {tail}".rstrip()

@@ -128,7 +128,8 @@ def _does_not_apply(cell: Mapping[str, Any], reasons: Sequence[str], system_prof
     again = f"samebox prove-durability --systems {cell['system']} --durability {cell['durability']['name']}"
     if system_profile != VENDOR_DEFAULT:
         again += f" --system-profile {system_profile}"
-    sentence = f"It was {cell['verdict']} with {' and '.join(reasons)}, which says nothing of this campaign. A new proof: {again}"
+    made = f"It was {cell['verdict']} with {' and '.join(reasons)}"
+    sentence = f"{made}, so it doesn't apply to this campaign. To prove it again: {again}"
     return {**cell, "verdict": DOES_NOT_APPLY, "sentence": sentence, "evidence": None}
 
 
@@ -154,9 +155,9 @@ def basis_of(system: str, checkout: Path = CHECKOUT) -> Basis:
 
 
 def unlike(kept: Basis | None, here: Basis) -> list[str]:
-    """The parts that aren't as they are here, in words; of a proof that doesn't say what it rests on, that."""
+    """The parts that aren't as they are here, in words; of a proof that has no such record, that."""
     if kept is None:
-        return ["what nobody noted"]
+        return ["no record of what it rests on"]
     return [f"different {part}" if part in kept else f"unknown {part}" for part in here if kept.get(part) != here[part]]
 
 

@@ -47,11 +47,11 @@ class Sender:
         line = next(self._lines, None)
         if line is None:
             said = self._process.wait(timeout_s=_LAST_WORDS_TIMEOUT_S).stderr.strip()[-400:]
-            raise HostError(self._host.name, f"the proof's sender ended before its time. {said}".rstrip())
+            raise HostError(self._host.name, f"the proof's sender exited early. {said}".rstrip())
         event: dict[str, Any] = json.loads(line)
         kind = event.pop("event")
         if kind not in kinds:
-            raise HostError(self._host.name, f"the proof's sender can't go on: {event.get('error', kind)}")
+            raise HostError(self._host.name, f"the proof's sender failed: {event.get('error', kind)}")
         return None if kind == "done" else event
 
 

@@ -88,8 +88,8 @@ class Results:
         """The manifest, with the keys `needed`. Raises InvalidInput if this isn't a results folder of this version."""
         if not self.root.exists():
             raise InvalidInput(
-                f"{self.root} isn't there: no campaign called {self.root.name} has come as far as its first trial.",
-                next_step="One that was killed before has recorded nothing: type the command that began it once more, "
+                f"{self.root} doesn't exist: no campaign named {self.root.name} has reached its first trial.",
+                next_step="One that was killed before that has recorded nothing: run the command that began it again, "
                 f"such as `samebox run campaigns/{self.root.name}.toml`.",
             )
         if not os.path.lexists(self.manifest_file):
@@ -105,7 +105,7 @@ class Results:
             if key not in manifest:
                 raise InvalidInput(
                     f"{self.manifest_file}: key {key!r} is missing.",
-                    next_step="Was it changed by hand? Get the file as samebox wrote it.",
+                    next_step="If it was edited by hand, restore the file as samebox wrote it.",
                 )
         return manifest
 

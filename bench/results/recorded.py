@@ -155,5 +155,5 @@ def _require_parquet(root: Path, trial: Path, file: Path) -> None:
         reason = str(error).splitlines()[0].rstrip(".")
         raise InvalidInput(
             f"{file}: not a whole Parquet file: {reason}.",
-            next_step=f"Take {trial} away, and `samebox resume {root}` runs that trial again.",
+            next_step=f"Delete {trial}, and `samebox resume {root}` runs that trial again.",
         ) from None

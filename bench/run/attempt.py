@@ -93,7 +93,7 @@ class TrialAttempt:
 
 def _in_words(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
-        return "told to end, by Ctrl-C or a signal"
+        return "interrupted by Ctrl-C or a signal"
     return str(error) if isinstance(error, SameboxError) else f"{type(error).__name__}: {error}"
 
 

@@ -76,8 +76,11 @@ def of_role(hosts: Sequence[Host], role: str) -> tuple[Host, ...]:
 
 
 def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Reporter) -> Equipped:
-    """Reads the hosts' facts, refuses too little disk, what a system needs and a host lacks, and settings that it can't have, and
-    brings the software and the client's Python to where they are missing."""
+    """Reads the hosts' facts, checks that they have the disk space and the programs that the campaign needs, renders each trial's
+    settings to see that they can be, and deploys software and the workers' Python where they are missing.
+
+    Raises InvalidInput, MissingRequirement, UnsupportedDurability, HostsFailed.
+    """
     facts = read_facts(hosts)
     campaign, clients, brokers = prepared.campaign, of_role(hosts, "client"), of_role(hosts, "broker")
     tools = native_tools(prepared.trials)
@@ -117,11 +120,11 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
 
 
 def _require_brokers(campaign: Campaign, found: int) -> None:
-    """Raises InvalidInput where the testbed isn't of the size that the campaign is for."""
+    """Raises InvalidInput where the testbed isn't of the size that the campaign needs."""
     if campaign.brokers not in (None, found):
         raise InvalidInput(
-            f"the campaign is for brokers = {campaign.brokers}, and the testbed has {found}.",
-            next_step=f"samebox up --brokers {campaign.brokers} makes a local one of that size.",
+            f"the campaign needs brokers = {campaign.brokers}, but the testbed has {found}.",
+            next_step=f"samebox up --brokers {campaign.brokers} makes a local testbed of that size.",
         )
 
 

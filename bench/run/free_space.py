@@ -1,4 +1,4 @@
-"""Watches hosts while a load runs: is each still there, and is there room on its disks? It reads free space and changes nothing."""
+"""Watches hosts while a load runs: does each still answer, and have its disks free space?"""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def free_command(paths: Sequence[str]) -> str:
 
 
 def look(host: Host, *, full_disk_bytes: int) -> Abort | None:
-    """One look at one host: a full disk, or a host whose disks can't be looked at any more."""
+    """One look at one host: a full disk, or a host whose free space can't be read any more."""
     paths = watched_paths(host)
     if not paths:
         return None
@@ -37,9 +37,9 @@ def look(host: Host, *, full_disk_bytes: int) -> Abort | None:
         printed = host.run(free_command(paths), timeout_s=ANSWER_TIMEOUT_S).stdout
         free = {path: int(line) for path, line in zip(paths, printed.splitlines()[1:], strict=True)}
     except HostError as error:
-        return Abort("host-lost", "validity", f"its disks can't be looked at any more: {error}", host.name)
+        return Abort("host-lost", "validity", f"its free disk space can't be read any more: {error}", host.name)
     except ValueError:
-        return Abort("host-lost", "validity", f"its disks can't be read: df answers {printed[:400]!r}", host.name)
+        return Abort("host-lost", "validity", f"its free disk space can't be read: df printed {printed[:400]!r}", host.name)
     for path, left in free.items():
         if left < full_disk_bytes:
             reason = f"{path} has {gibibytes(left)} left; below {gibibytes(full_disk_bytes)} a disk counts as full"
@@ -48,7 +48,7 @@ def look(host: Host, *, full_disk_bytes: int) -> Abort | None:
 
 
 class HostWatch:
-    """Looks at every host every few seconds, each on a thread of its own: one that hangs hides no other. A context manager."""
+    """Looks at every host every few seconds, each on its own thread, so that one that hangs hides no other. A context manager."""
 
     def __init__(self, hosts: Sequence[Host], *, full_disk_bytes: int, every_s: float = LOOK_EVERY_S) -> None:
         self._full_disk_bytes = full_disk_bytes
@@ -61,7 +61,7 @@ class HostWatch:
         ]
 
     def found(self) -> Abort | None:
-        """What ended the watch, if anything did; answers at once."""
+        """What ended the watch, if anything did; returns at once."""
         return self._found
 
     def __enter__(self) -> HostWatch:
@@ -70,7 +70,7 @@ class HostWatch:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Doesn't wait for a host that hangs: that look ends by its own deadline and finds nobody who asks."""
+        """Doesn't wait for a host that hangs: that look ends by its own deadline, and its result is ignored."""
         self._over.set()
         for thread in self._threads:
             thread.join(_END_WAIT_S)

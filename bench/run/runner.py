@@ -169,6 +169,6 @@ def _require_same_software(results: Results, software: Mapping[str, Mapping[str,
     began = results.manifest("software")["software"] if results.manifest_file.exists() else software
     if software != began:
         raise InvalidInput(
-            f"{results.root} began with other software: {began}, and this is {software}.",
+            f"{results.root} began with other software ({began}) than this ({software}).",
             next_step="Give the same --software as then, or start anew with `samebox run CAMPAIGN --again`.",
         )

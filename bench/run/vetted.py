@@ -58,4 +58,4 @@ def load_vetted(path: Path) -> Vetted:
     try:
         return parse_document(Vetted, path, schema=VETTED_SCHEMA)
     except InvalidInput as error:
-        raise InvalidInput(str(error), next_step=f"Take {path} away, and type `samebox vet`.") from None
+        raise InvalidInput(str(error), next_step=f"Delete {path} and run `samebox vet`.") from None

@@ -67,7 +67,7 @@ def test_of_a_stack_of_ones_own_its_testbed_is_taken_over(tmp_path: Path) -> Non
         (["campaigns/demo.toml", "--shell"], "what is to be rehearsed"),
         (["campaigns/demo.toml", "--stack", "nowhere"], "Pulumi.nowhere.yaml: no such file"),
         (["campaigns/nothing.toml"], "no such file"),
-        (["campaigns/demo.toml", "--scale", "huge"], "it has no scale 'huge'"),
+        (["campaigns/demo.toml", "--scale", "huge"], "unknown scale 'huge'"),
     ],
 )
 def test_what_cannot_be_rehearsed_is_refused_at_once(

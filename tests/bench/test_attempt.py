@@ -71,7 +71,7 @@ def test_attempts_are_listed_with_what_cut_them_off(results: Results) -> None:
         (300, "load", 302, 302),
     ]
     assert [each["reason"] for each in found] == [
-        "told to end, by Ctrl-C or a signal",
+        "interrupted by Ctrl-C or a signal",
         "ZeroDivisionError: division by zero",
     ]
     assert [each["abort"] for each in found] == [None, None]

@@ -143,7 +143,7 @@ def test_level_a_system_cannot_give_is_an_empty_cell(tmp_path: Path) -> None:
 def test_a_file_of_empty_cells_alone_is_refused(tmp_path: Path) -> None:
     """Nothing would run; each system's reason is told."""
     text = GOOD.replace("durability = [1]", 'durability = ["2-bypass"]').replace('["pulsar", "kafka"]', '["kafka"]')
-    assert "nothing of it can be run: kafka at level 2-bypass: Kafka has no journal" in refusal(tmp_path, text)
+    assert "none of its trials can run: kafka at level 2-bypass: Kafka has no journal" in refusal(tmp_path, text)
 
 
 def test_unknown_level_names_the_choices(tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def test_impossible_choices_are_refused(file: Path, before: str, after: str, wor
 )
 def test_an_unknown_scale_is_refused_by_every_command(file: Path, command: str) -> None:
     """With the file and the scales that it has."""
-    with pytest.raises(InvalidInput, match=r"two\.toml: it has no scale 'tinny'. Valid choices: tiny"):
+    with pytest.raises(InvalidInput, match=r"two\.toml: unknown scale 'tinny'. Valid choices: tiny"):
         CliRunner().invoke(
             samebox, [*command.split(), str(file), "--scale", "tinny"], standalone_mode=False, catch_exceptions=False
         )

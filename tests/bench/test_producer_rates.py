@@ -49,7 +49,7 @@ def test_the_warning_names_figures_their_source_and_what_to_do() -> None:
     """A line for each rate of a system, with its workloads; no line where nothing is asked."""
     assert warning_lines(()) == []
     lines = warning_lines(beyond_a_process([trial(name=name, producers=1) for name in ("one", "two")]))
-    assert f"  {SYSTEM}: {2 * RATE:,} msg/s of each, where {RATE:,} were measured: one, two" in lines
+    assert f"  {SYSTEM}: {2 * RATE:,} msg/s per producer, {RATE:,} measured: one, two" in lines
     assert any(SYSTEMS[SYSTEM].producer_rate.source in line for line in lines)
     assert "`producers` shares the rate" in lines[-1]
 
@@ -63,7 +63,7 @@ def test_plan_and_cost_warn(arguments: tuple[str, ...]) -> None:
     said = CliRunner().invoke(samebox, [command, str(CAMPAIGNS / "sn2022.toml"), *options])
     assert said.exit_code == 0, said.output
     shrunk = "--scale" in options
-    assert ("125,000 msg/s of each" in said.output) is not shrunk
+    assert ("125,000 msg/s per producer" in said.output) is not shrunk
     document = json.loads(
         CliRunner().invoke(samebox, [command, str(CAMPAIGNS / "sn2022.toml"), *options, "--json"]).stdout
     )

@@ -42,7 +42,7 @@ def test_unknown_checks_and_bounds_are_refused(overrides: dict[str, dict[str, fl
 
 def test_a_check_of_another_kind_of_testbed_is_called_so() -> None:
     """It isn't misspelt: the sentence says which testbeds have it, and how such a one is named."""
-    with pytest.raises(InvalidInput, match="a check of testbeds of kind aws and rehearsal only") as caught:
+    with pytest.raises(InvalidInput, match="only testbeds of kind aws and rehearsal have this check") as caught:
         checks_for(load_profile("local"), {"network-allowance": {"packets": 5}}, where="c.toml")
     assert "--stack NAME" in caught.value.next_step
 

@@ -70,7 +70,7 @@ def test_the_newest_of_the_same_software_speaks(tmp_path: Path) -> None:
         ({}, {"bases": {SYSTEM: {**BASIS, "client libraries": "client 2.0"}}}, "different client libraries"),
         ({}, {"bases": {SYSTEM: {**BASIS, "client code": "ef"}}}, "different client code"),
         ({}, {"bases": {SYSTEM: {"client code": "cd"}}}, "unknown client libraries"),
-        ({}, {"bases": None}, "what nobody noted"),
+        ({}, {"bases": None}, "no record of what it rests on"),
     ],
 )
 def test_what_was_proven_with_something_else_says_nothing(
@@ -80,7 +80,7 @@ def test_what_was_proven_with_something_else_says_nothing(
     write_proof(tmp_path, "20260101T000000Z", [cell(evidence={"messages": 9}, **cell_changes)], **changes)
     (only,) = found(tmp_path)
     assert (only["verdict"], only["evidence"]) == (DOES_NOT_APPLY, None)
-    assert only["sentence"].startswith(f"It was proven with {reason}, which says nothing of this campaign.")
+    assert only["sentence"].startswith(f"It was proven with {reason}, so it doesn't apply to this campaign.")
     again = f"samebox prove-durability --systems {SYSTEM} --durability {LEVEL} --system-profile sn2020"
     assert only["sentence"].endswith(again)
 

@@ -107,7 +107,7 @@ def test_a_sender_that_fails_or_dies_is_named_by_its_host() -> None:
     """Its own reason, or the end of its standard error."""
     with pytest.raises(HostError, match=r"client-1: .*ClientError: _TIMED_OUT: topic t"):
         sender('{"event": "failed", "error": "ClientError: _TIMED_OUT: topic t"}').await_ready()
-    with pytest.raises(HostError, match=r"client-1: .*before its time\. ImportError: no such client"):
+    with pytest.raises(HostError, match=r"client-1: .*exited early\. ImportError: no such client"):
         sender().await_ready()
-    with pytest.raises(HostError, match="before its time"):
+    with pytest.raises(HostError, match="exited early"):
         sender('{"event": "message", "sequence": 0, "sent_ns": 1, "acked_ns": 2, "error": null}').send(lambda _: None)

@@ -73,6 +73,6 @@ def test_another_folder_is_not_results(tmp_path: Path) -> None:
 
 def test_a_campaign_killed_before_its_manifest_is_typed_once_more(tmp_path: Path) -> None:
     """There is no folder yet, and nothing in it to be resumed: the sentence says so and what to type."""
-    with pytest.raises(InvalidInput, match="demo isn't there: no campaign called demo") as caught:
+    with pytest.raises(InvalidInput, match="demo doesn't exist: no campaign named demo") as caught:
         Results(tmp_path / "demo").manifest()
     assert "`samebox run campaigns/demo.toml`" in caught.value.next_step

@@ -56,7 +56,7 @@ def test_a_killed_worker_as_a_user_sees_it(tmp_path: Path) -> None:
             process.kill()
     said = "".join(lines)
     assert status == 2, said
-    assert f"{FIRST} ended early (worker-died): producer-1: it was ended by a signal" in said
+    assert f"{FIRST} ended early (worker-died): producer-1: it was killed by a signal" in said
     assert f"excluded  {FIRST}: hosts-kept invalid" in said
     assert "Traceback" not in said
     results = tmp_path / "results" / "faults"

@@ -103,7 +103,7 @@ def test_one_killed_broker_of_three_is_an_outcome_without_an_abort(played: Playe
 def test_a_killed_worker_is_invalid(played: Played) -> None:
     """The kit's own failure, with worker, host and how it ended."""
     assert played.abort("worker-killed") == ("worker-died", "validity", "client-1")
-    assert "producer-1: it was ended by a signal" in played.trials["worker-killed"]["abort"]["reason"]
+    assert "producer-1: it was killed by a signal" in played.trials["worker-killed"]["abort"]["reason"]
     assert played.excluded_by("worker-killed")["hosts-kept"] == "invalid"
 
 

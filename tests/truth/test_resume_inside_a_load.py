@@ -108,7 +108,7 @@ def test_a_campaign_cut_off_inside_its_loads(tmp_path: Path) -> None:
     cut_off = {
         name: [[each[key] for key in keys] for each in found["cut_off_attempts"]] for name, found in documents.items()
     }
-    assert cut_off == {SEARCH: [["load", "told to end, by Ctrl-C or a signal"]], BACKLOG: [["load", None]], LAST: []}
+    assert cut_off == {SEARCH: [["load", "interrupted by Ctrl-C or a signal"]], BACKLOG: [["load", None]], LAST: []}
     assert "0 of 3 trials are finished. Next: samebox resume " in interrupted
     assert elsewhere.returncode == 1
     assert "began on other hosts" in elsewhere.stderr
