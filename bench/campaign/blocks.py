@@ -1,14 +1,20 @@
-"""A campaign's blocks in the order they run, and who takes which place in one. It knows no campaign file and runs nothing.
+"""A campaign's blocks in the order they run, who takes which place in one, and in which order the hosts stand in it.
 
 In an A/B block every system runs; in an A/A block one system takes both places, so that it is compared with itself.
+
+The order decides which broker gets which number, which one is first among the addresses that clients are given, where controllers
+and metadata begin, and on which client host a worker runs. What is the same in all blocks is an accident that no interval can see;
+drawn for each block it is scatter, which intervals do see. Within a block it is the same for all who are compared, and cancels.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from provisioning.hosts.inventory import HostRecord
 
 BlockKind = Literal["A/B", "A/A"]
 Order = Literal["alternate", "random", "fixed"]
@@ -51,3 +57,24 @@ def places_in(block: Block, contestants: Sequence[Place], order: Order, shuffler
     elif order == "random":
         shuffler.shuffle(places)
     return places
+
+
+def host_orders(blocks: Iterable[Block], hosts: Iterable[HostRecord], seed: int) -> dict[int, tuple[str, ...]]:
+    """Block number -> the hosts' names in its order. The same for the same seed and hosts."""
+    by_role: dict[str, list[str]] = {}
+    for host in hosts:
+        by_role.setdefault(host.role, []).append(host.name)
+    return {block.number: host_order(block, by_role, seed) for block in blocks}
+
+
+def host_order(block: Block, names_by_role: Mapping[str, Sequence[str]], seed: int) -> tuple[str, ...]:
+    """All names, role by role. Of each role every host is first once in as many blocks of a kind as there are such hosts.
+
+    The seed draws an order for every such round, and each of the round's blocks begins with the next host of it.
+    """
+    found: list[str] = []
+    for role, names in sorted(names_by_role.items()):
+        of_round, start = divmod(block.turn - 1, len(names))
+        drawn = random.Random(f"hosts {seed} {block.kind} {role} {of_round}").sample(sorted(names), len(names))
+        found += [*drawn[start:], *drawn[:start]]
+    return tuple(found)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from bench.campaign.blocks import BlockKind, Order, blocks_of, places_in
+from bench.campaign.blocks import Block, BlockKind, Order, blocks_of, places_in
 from bench.campaign.scale import Scale
 from bench.campaign.system_settings import all_profiles, wrong_client_settings
 from contract.durability import DEFAULT_REPLICATION_FACTOR
@@ -112,6 +112,11 @@ class Campaign:
         if self.experiments:
             return self.experiments
         return (Experiment(self.name, self.question, self.durability, self.workloads),)
+
+    @property
+    def all_blocks(self) -> tuple[Block, ...]:
+        """Both kinds, in the order they run."""
+        return blocks_of(self.blocks, self.aa_blocks)
 
     def systems_of(self, experiment: Experiment) -> tuple[str, ...]:
         """The systems that take part in an experiment."""
@@ -275,7 +280,7 @@ def order_of(campaign: Campaign) -> tuple[TrialSpec, ...]:
     """
     shuffler = random.Random(campaign.seed)
     trials = []
-    for block in blocks_of(campaign.blocks, campaign.aa_blocks):
+    for block in campaign.all_blocks:
         for each in campaign.questions:
             for compared, workload in product(_promises(each.durability), each.workloads):
                 contestants = [

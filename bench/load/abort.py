@@ -1,5 +1,4 @@
-"""The live rules: when a run can't go on. They look at workers and clocks only; hosts and disks are watched by `Hooks.watch`.
-"""
+"""The live rules: when a run can't go on. They look at workers and clocks only; hosts and disks are watched by `Hooks.watch`."""
 
 from __future__ import annotations
 
@@ -74,10 +73,8 @@ class AcknowledgementWatch:
     """Nothing acknowledged for `limit_s` while messages are in flight or fail: the system has stopped answering."""
 
     def __init__(self, limit_s: float, *, now_s: Callable[[], float] = time.monotonic) -> None:
-        self._limit_s = limit_s
-        self._now_s = now_s
-        self._acked = 0
-        self._failed = 0
+        self._limit_s, self._now_s = limit_s, now_s
+        self._acked = self._failed = 0
         self._since_s = now_s()
 
     def check(self, workers: Workers) -> Abort | None:

@@ -28,10 +28,6 @@ class Drained:
     end_ns: int
     caught_up: bool
 
-    def order(self) -> dict[str, int]:
-        """As workers are told."""
-        return {"drained_ns": self.drained_ns, "end_ns": self.end_ns}
-
 
 def left_over(workload: Workload) -> int:
     """Messages of the backlog that may stay unread."""
@@ -156,7 +152,8 @@ class Run:
     def _look_at(self, backlog: BacklogWatch) -> None:
         self.drained = backlog.found(self._workers, self._now_ns())
         if self.drained is not None:
-            self._workers.tell(self._workers.all, self.drained.order())
+            order = {"drained_ns": self.drained.drained_ns, "end_ns": self.drained.end_ns}
+            self._workers.tell(self._workers.all, order)
             self._load_ends_s = time.monotonic() + (self.drained.end_ns - self._now_ns()) / SECOND_NS
 
     def _drain(self) -> Abort | None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bench.campaign.campaign import Campaign, TrialSpec
+from bench.campaign.campaign import Campaign
 from bench.campaign.estimate import check_space
 from bench.campaign.prepared import Prepared, plan_of
 from bench.campaign.testbed_profile import checks_on
@@ -25,7 +25,6 @@ from provisioning.software.delivery import DIRECT
 from provisioning.software.store import Store
 from provisioning.testbeds.aws.by_bucket import ByBucket
 from systems.deployment import Deployment, Plan
-from systems.load_tool import NativeTool
 from systems.registry import SYSTEMS, requirements, software
 from systems.settings import Settings
 
@@ -83,7 +82,8 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
     """
     facts = read_facts(hosts)
     campaign, clients, brokers = prepared.campaign, of_role(hosts, "client"), of_role(hosts, "broker")
-    tools = native_tools(prepared.trials)
+    cross_checked = dict.fromkeys(spec.system for spec in prepared.trials if spec.generator == "native")
+    tools = [tool for name in cross_checked if (tool := SYSTEMS[name].native_tool) is not None]
     needed = distinct([*requirements(campaign.systems), *(one for tool in tools for one in tool.requirements)])
     for role in dict.fromkeys(host.record.role for host in hosts):
         require(of_role(hosts, role), [one for one in needed if role in one.roles])
@@ -126,13 +126,6 @@ def _require_brokers(campaign: Campaign, found: int) -> None:
             f"the campaign needs brokers = {campaign.brokers}, but the testbed has {found}.",
             next_step=f"samebox up --brokers {campaign.brokers} makes a local testbed of that size.",
         )
-
-
-def native_tools(trials: Sequence[TrialSpec]) -> tuple[NativeTool, ...]:
-    """The load tools that some trials are made by."""
-    systems = dict.fromkeys(spec.system for spec in trials if spec.generator == "native")
-    tools = (SYSTEMS[name].native_tool for name in systems)
-    return tuple(tool for tool in tools if tool is not None)
 
 
 def store_for(inventory: Inventory, tarballs: Mapping[str, Path], reporter: Reporter) -> Store:

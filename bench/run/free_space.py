@@ -39,7 +39,9 @@ def look(host: Host, *, full_disk_bytes: int) -> Abort | None:
     except HostError as error:
         return Abort("host-lost", "validity", f"its free disk space can't be read any more: {error}", host.name)
     except ValueError:
-        return Abort("host-lost", "validity", f"its free disk space can't be read: df printed {printed[:400]!r}", host.name)
+        return Abort(
+            "host-lost", "validity", f"its free disk space can't be read: df printed {printed[:400]!r}", host.name
+        )
     for path, left in free.items():
         if left < full_disk_bytes:
             reason = f"{path} has {gibibytes(left)} left; below {gibibytes(full_disk_bytes)} a disk counts as full"

@@ -1,4 +1,4 @@
-"""What makes a trial's load: our own workers, or the system's own load tools, behind one Protocol."""
+"""What makes a trial's load on the client hosts: our own workers, or the system's own load tools."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Any, Protocol
+from typing import Any
 
 from bench.campaign.campaign import TrialSpec
 from bench.load.jobs import client_of
-from bench.load.load import NO_HOOKS, RECORDS, Hooks, LoadResult, load_spec
+from bench.load.load import RECORDS, Hooks, LoadResult, load_spec
 from bench.load.native import NativeTools
 from bench.load.search import find_highest
 from bench.load.worker_pool import WorkerPool
@@ -22,28 +22,9 @@ from systems.deployment import Endpoints, Plan
 from systems.registry import SYSTEMS
 
 
-class Generator(Protocol):
-    """Makes one trial's load on the client hosts."""
-
-    def prepare(self) -> None:
-        """What takes time and needs no system, so that it may happen while the testbed is made ready. Raises HostError."""
-
-    def load(self, endpoints: Endpoints, hooks: Hooks, *, stored: Callable[[], int | None]) -> LoadResult:
-        """Runs the load to its end. `stored`: the system's own count of messages.
-
-        A load that ends early has `abort` set; it isn't an exception. Raises HostError when a host fails.
-        """
-
-    def close(self) -> None:
-        """Leaves no process behind, also without `load`. Idempotent, bounded in time, never raises."""
-
-    def collect_logs(self, target: Path) -> None:
-        """Fetches what its processes printed, as far as it is kept, into `target`/<host>/."""
-
-
 @dataclass(frozen=True)
 class WorkerGenerator:
-    """Our own load generator."""
+    """Our own load generator, on the client hosts `hosts`."""
 
     spec: TrialSpec
     plan: Plan
@@ -51,15 +32,19 @@ class WorkerGenerator:
     pool: WorkerPool
 
     def prepare(self) -> None:
-        """See Generator."""
+        """Starts the workers: that takes time and needs no system, so it goes on while the testbed is reset. Raises HostError."""
         self.pool.start_ahead(self.spec.workload)
 
     def close(self) -> None:
-        """See Generator."""
+        """Leaves no process behind, also without `load`. Idempotent, bounded in time, never raises."""
         self.pool.close()
 
     def load(self, endpoints: Endpoints, hooks: Hooks, *, stored: Callable[[], int | None]) -> LoadResult:
-        """See Generator. A search's steps go before the run that is kept, which it doesn't know while it goes on."""
+        """Runs the load to its end. `stored`: the system's own count of messages.
+
+        A load that ends early has `abort` set; it isn't an exception. A search can't know which of its runs will be the one that is
+        kept, so that none says that it received everything. Raises HostError when a host fails.
+        """
         system = SYSTEMS[self.spec.system]
         load = load_spec(
             system,
@@ -89,7 +74,7 @@ class WorkerGenerator:
                 of_a_run = dataclasses.replace(
                     hooks,
                     on_progress=lambda text: hooks.on_progress(f"{step}: {text}"),
-                    all_received=NO_HOOKS.all_received,
+                    all_received=lambda: None,
                 )
                 found = find_highest(
                     load,
@@ -107,7 +92,10 @@ class WorkerGenerator:
         return dataclasses.replace(result, observations=observations)
 
     def collect_logs(self, target: Path) -> None:
-        """See Generator. Workers' last words are in their observations."""
+        """Does nothing: the workers' last words are in their observations."""
+
+
+Generator = WorkerGenerator | NativeTools
 
 
 def generator_of(spec: TrialSpec, equipped: Equipped) -> Generator:

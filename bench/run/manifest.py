@@ -13,9 +13,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from bench.campaign.blocks import host_orders
 from bench.campaign.campaign import empty_cells
 from bench.campaign.cross_check import cross_check_document
-from bench.campaign.host_order import host_orders
 from bench.campaign.system_settings import (
     changed_promises,
     differences,
@@ -71,7 +71,7 @@ def manifest_of(
     promises, caveats = _promises(equipped)
     testbed = dataclasses.asdict(inventory)
     del testbed["identity_file"]  # the path of the operator's private key stays private
-    orders = host_orders(campaign, inventory.hosts)
+    orders = host_orders(campaign.all_blocks, inventory.hosts, campaign.seed)
     return {
         "schema": MANIFEST_SCHEMA,
         "campaign": campaign.name,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
+from bench.campaign.blocks import host_orders
 from bench.campaign.campaign import TrialSpec
 from bench.campaign.estimate import load_s
-from bench.campaign.host_order import host_orders
 from bench.load.collect import collect_records
 from bench.load.load import LoadResult
 from bench.progress import Reporter, Step
@@ -38,7 +38,8 @@ class _Trial:
     def __init__(self, spec: TrialSpec, equipped: Equipped, reporter: Reporter, attempt: TrialAttempt) -> None:
         self.spec, self.equipped, self.folder = spec, equipped, attempt.folder
         self.log = TrialLog(spec, reporter, attempt.step)
-        orders = host_orders(equipped.campaign, [host.record for host in equipped.hosts])
+        campaign = equipped.campaign
+        orders = host_orders(campaign.all_blocks, [host.record for host in equipped.hosts], campaign.seed)
         self.ordered = equipped.in_order(orders[spec.block])
         self.hosts, self.plan = self.ordered.hosts, equipped.plans[spec.trial]
         self.deployment = self.ordered.deployment(spec.system)

@@ -1,4 +1,4 @@
-"""Telemetry of a whole testbed: starts the samplers, ends them, brings their samples home as records. It judges nothing."""
+"""Telemetry of a whole testbed: starts the samplers, ends them, fetches their samples as records."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ GAUGES = frozenset(
 )
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("time_ns", pa.int64(), nullable=False),
-    pa.field("host", pa.string(), nullable=False),
-    pa.field("source", pa.string(), nullable=False),
-    pa.field("metric", pa.string(), nullable=False),
-    pa.field("kind", pa.string(), nullable=False),
+    *(pa.field(name, pa.string(), nullable=False) for name in ("host", "source", "metric", "kind")),
     pa.field("value", pa.float64(), nullable=False),
 ]
 HOSTS_SCHEMA = pa.schema(_FIELDS, metadata={"samebox.schema": SCHEMA_VERSION})
@@ -141,11 +138,7 @@ def _write_one(host: Host, target_dir: Path) -> int:
         host.fetch(f"{host.record.root}/telemetry/samples.jsonl", fetched)
         table = to_table(host.name, fetched)
         aside = Path(scratch) / "aside.parquet"
-        pq.write_table(
-            table,
-            aside,
-            compression="zstd",
-        )
+        pq.write_table(table, aside, compression="zstd")
         aside.rename(target_dir / f"{host.name}.parquet")
     return table.num_rows
 

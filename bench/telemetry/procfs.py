@@ -75,19 +75,11 @@ def memory(meminfo: str) -> Metrics:
 
 def disks(diskstats: str, devices: set[tuple[int, int]]) -> Metrics:
     """/proc/diskstats, summed over the devices given by (major, minor); a partition has its own line."""
-    read = written = reads = writes = busy_ms = 0
-    found = 0
-    for line in diskstats.splitlines():
-        fields = line.split()
-        if (int(fields[0]), int(fields[1])) in devices:
-            found += 1
-            reads += int(fields[3])
-            read += int(fields[5])
-            writes += int(fields[7])
-            written += int(fields[9])
-            busy_ms += int(fields[12])
+    rows = [line.split() for line in diskstats.splitlines()]
+    found = [fields for fields in rows if (int(fields[0]), int(fields[1])) in devices]
     if not found:
         return {}
+    reads, read, writes, written, busy_ms = (sum(int(fields[at]) for fields in found) for at in (3, 5, 7, 9, 12))
     return {
         "disk_read_bytes": read * SECTOR_BYTES,
         "disk_written_bytes": written * SECTOR_BYTES,

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from bench.campaign.blocks import Block
+from bench.campaign.blocks import Block, host_order, host_orders
 from bench.campaign.campaign import Campaign, load_campaign
-from bench.campaign.host_order import host_order, host_orders
 from bench.run.equipped import Equipped
 from provisioning.hosts.inventory import HostRecord
 from systems.kafka import layout as kafka
@@ -30,9 +29,13 @@ def _hosts(names: tuple[str, ...] = (*BROKERS, "client-1", "client-2")) -> list[
     return [SimpleNamespace(name=name, role=name.split("-")[0]) for name in names]  # type: ignore[misc]
 
 
+def _orders(campaign: Campaign, hosts: list[HostRecord]) -> dict[int, tuple[str, ...]]:
+    return host_orders(campaign.all_blocks, hosts, campaign.seed)
+
+
 def test_every_host_is_first_equally_often() -> None:
     """Of three brokers each is first twice in six blocks, and of two clients three times: in A/B blocks and in A/A blocks alike."""
-    orders = host_orders(_campaign(), _hosts())
+    orders = _orders(_campaign(), _hosts())
     assert sorted(orders) == list(range(1, 13))
     for parity in (0, 1):
         of_kind = [order for number, order in orders.items() if number % 2 == parity]
@@ -43,9 +46,9 @@ def test_every_host_is_first_equally_often() -> None:
 
 def test_the_seed_draws_it_and_nothing_else() -> None:
     """The same again for the same seed, in whatever order the inventory lists the hosts; another for another seed."""
-    first = host_orders(_campaign(), _hosts())
-    assert first == host_orders(_campaign(), _hosts(("client-2", "broker-3", "broker-1", "client-1", "broker-2")))
-    others = [host_orders(_campaign(seed=seed), _hosts()) for seed in range(20, 40)]
+    first = _orders(_campaign(), _hosts())
+    assert first == _orders(_campaign(), _hosts(("client-2", "broker-3", "broker-1", "client-1", "broker-2")))
+    others = [_orders(_campaign(seed=seed), _hosts()) for seed in range(20, 40)]
     assert len({str(sorted(each.items())) for each in others}) > 10
 
 
