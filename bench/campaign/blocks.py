@@ -4,7 +4,7 @@ In an A/B block every system runs; in an A/A block one system takes both places,
 
 The order decides which broker gets which number, which one is first among the addresses that clients are given, where controllers
 and metadata begin, and on which client host a worker runs. What is the same in all blocks is an accident that no interval can see;
-drawn for each block it is scatter, which intervals do see. Within a block it is the same for all who are compared, and cancels.
+drawn for each block it is scatter, which intervals do see. Within a block it is the same for all that are compared, and cancels out.
 """
 
 from __future__ import annotations

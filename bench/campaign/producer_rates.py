@@ -12,7 +12,7 @@ from systems.registry import SYSTEMS
 
 @dataclass(frozen=True)
 class Beyond:
-    """A workload whose every producer has to send more with a system than one process could where it was measured; msg/s."""
+    """A workload each of whose producers must send more with a system than one process was measured to send; msg/s."""
 
     workload: str
     experiment: str
@@ -28,8 +28,8 @@ class Beyond:
 
 
 def beyond_a_process(trials: Sequence[TrialSpec]) -> tuple[Beyond, ...]:
-    """Every workload x system of the trials with our own load, once, in their order. What a rate that is only a bound comes to isn't
-    known before: then what is expected counts."""
+    """Every workload x system of the trials with our own load, once, in their order. Where a rate is only a bound, the expected rate
+    counts."""
     found = {}
     for trial in trials:
         workload, measured = trial.workload, SYSTEMS[trial.system].producer_rate
@@ -43,7 +43,7 @@ def beyond_a_process(trials: Sequence[TrialSpec]) -> tuple[Beyond, ...]:
 
 
 def warning_lines(found: Sequence[Beyond]) -> list[str]:
-    """What to print of them: a line for each system and rate, where the figures are from, and what to do. Nothing if there are none."""
+    """What to print of them: a line per system and rate, where the figures are from, and what to do; empty if there are none."""
     if not found:
         return []
     lines = ["warning: these ask more of a producer, which is one process, than one has been measured to send:"]

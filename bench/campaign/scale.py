@@ -1,4 +1,4 @@
-"""How a campaign is shrunk to a smaller testbed: by rules per dimension that stand in its file, and in its report. Pure."""
+"""How a campaign is shrunk to a smaller testbed: by a rule per dimension, given in its file and repeated in its report."""
 
 from __future__ import annotations
 

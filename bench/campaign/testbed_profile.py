@@ -23,7 +23,7 @@ CHECKS = Path(__file__).with_name("checks.toml")
 
 @dataclass(frozen=True)
 class HostRule:
-    """What a check makes of one host, and why, in a sentence's part. `judged`: false = it isn't looked at there."""
+    """How a check treats one host, and why, as part of a sentence. `judged`: false = the check leaves the host out."""
 
     judged: bool
     why: str
@@ -70,7 +70,7 @@ class Profile:
     broker_memory_bytes: int | None = None
 
     def for_hosts(self, broker_memory_bytes: int | None) -> Profile:
-        """The profile of a testbed whose smallest broker host has so much memory; None = nobody knows."""
+        """The profile of a testbed whose smallest broker host has so much memory; None = unknown."""
         return dataclasses.replace(self, broker_memory_bytes=broker_memory_bytes)
 
 
@@ -115,7 +115,7 @@ def checks_for(profile: Profile, overrides: Mapping[str, Mapping[str, float]], *
 
 
 def _unknown(name: str, known: Iterable[str], *, where: str) -> InvalidInput:
-    """What to say of a check that this kind of testbed doesn't have: another kind may."""
+    """The error for a check that this kind of testbed doesn't have; another kind may have it."""
     kinds = [kind for kind in testbed_kinds() if any(check.check == name for check in load_profile(kind).checks)]
     if not kinds:
         return InvalidInput(f"{where}: key 'checks.{name}': unknown check. Valid choices: {', '.join(sorted(known))}.")
@@ -126,7 +126,7 @@ def _unknown(name: str, known: Iterable[str], *, where: str) -> InvalidInput:
 
 
 def checks_on(checks: Sequence[Check], hosts: Sequence[HostRecord]) -> tuple[Check, ...]:
-    """The checks with what is peculiar to these hosts; of a type that nobody has described nothing is."""
+    """The checks with what is peculiar to these hosts; nothing is for an instance type without known limits."""
     limits = load_limits()
     known = [(host, limits[host.instance_type]) for host in hosts if host.instance_type in limits]
     return tuple(

@@ -36,7 +36,7 @@ def not_connected(worker: Worker) -> Abort:
 
 
 def of_worker(worker: Worker) -> Abort | None:
-    """The abort that one worker's state comes to, if any."""
+    """The abort that follows from a worker's state, if any."""
     name, host = worker.job.worker, worker.host.name
     if worker.state == "lost":
         return Abort("host-lost", "validity", f"{name}: {worker.failure}", host)
@@ -52,9 +52,9 @@ def of_worker(worker: Worker) -> Abort | None:
 
 
 def of_silence(worker: Worker, silence_s: float, now_s: float, *, since_s: float) -> Abort | None:
-    """A worker that has said nothing for long: is its host gone, or it alone?
+    """A worker that has sent nothing for long: has its host gone, or only the worker?
 
-    `since_s`: when all were told to start. Before that, one that is ready has nothing to say while it waits for the others.
+    `since_s`: when all were told to start. Before that, a worker that is ready sends nothing while it waits for the others.
     """
     if worker.over or now_s - max(worker.heard_s, since_s) < silence_s:
         return None

@@ -1,4 +1,4 @@
-"""Closing in on a limit, rate by rate. What a rate comes to is the caller's business: it neither runs nor judges anything."""
+"""Closing in on the highest sustained rate, rate by rate; running and judging a rate is the caller's business."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-NARROW = 1.025  # the tolerance: the rate that fails is at most so many times the one that is sustained
+NARROW = 1.025  # the tolerance: the rate that fails over the one that is sustained, at most
 TRIES = 2
 LESS = 0.95  # than a rate that was too high
-DOWN = 0.85  # a rate that failed is lowered by so much at least, and to a half at most
+DOWN = 0.85  # a rate that failed is lowered at least to this share, at most to a half
 MOST_RUNS = 28
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What became of a rate: whether it was sustained, as how much of it was acknowledged at best, in how many runs."""
+    """What trying a rate showed: whether it was sustained, how much was acknowledged at best, in how many runs."""
 
     sustained: bool
     acked_per_s: float

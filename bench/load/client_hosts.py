@@ -1,4 +1,4 @@
-"""What client hosts get of this checkout, and of whose libraries: the workers, and each system's client."""
+"""What client hosts get of this checkout: the workers and each system's client, with their libraries."""
 
 from __future__ import annotations
 

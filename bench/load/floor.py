@@ -57,7 +57,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Floor:
-    """Of one client host: what a producer and a consumer there come to."""
+    """The floor of one client host: the figures of a producer and a consumer there."""
 
     host: str
     rate_per_s: int

@@ -1,4 +1,4 @@
-"""One load as it is asked for, what it calls of whoever runs it, and what came of it."""
+"""One load: what is asked for, the callbacks of its caller, and the result."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _TELL_WORKER_S = 0.001
 
 
 def limits_for(workload: Workload) -> Limits:
-    """The usual limits, with time to connect to so many partitions and to tell so many workers."""
+    """The usual limits, with time to connect to all partitions and to tell all workers when to start."""
     more_s = _CONNECT_PARTITION_S * workload.topics * workload.partitions
     return Limits(
         ready_s=Limits.ready_s + more_s,

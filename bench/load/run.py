@@ -15,7 +15,7 @@ from provisioning.hosts.looks import looks
 
 _TICK_S = 0.25
 ANNOUNCED_NS = 3 * SECOND_NS
-# Workers tell their counts once a second, each at its own time: below this, nobody knows whether anything is left unread.
+# Workers report their counts at intervals, each at its own time: below this, it is unknown whether anything is left unread.
 _AS_GOOD_AS_READ_S = 1.5
 _AS_GOOD_AS_READ_MESSAGES = 1_000
 
@@ -179,9 +179,9 @@ class Run:
                 return None
 
     def _step(self) -> Abort | None:
-        """Takes in what workers say, shows the progress, and applies the rules about workers."""
+        """Takes in the workers' events, shows the progress, and applies the rules about workers."""
         self._hooks.on_progress(self._workers.progress_line(self._load_ends_s - time.monotonic()))
-        # listened to last: the operator may be held up anywhere, and who spoke meanwhile hasn't been silent
+        # listened to last: this thread may be held up anywhere, and a worker that wrote meanwhile hasn't been silent
         abort = self._hooks.watch() or self._listen()
         if abort is not None:
             return abort
@@ -191,7 +191,7 @@ class Run:
         return next((abort for abort in silent if abort is not None), None)
 
     def _listen(self) -> Abort | None:
-        """Waits a moment for a worker to say something, and takes in all that was said meanwhile: nobody who spoke is called late."""
+        """Waits a moment for an event and takes in all that have arrived meanwhile, so that no worker that wrote counts as silent."""
         abort, worker = None, self._workers.next(_TICK_S)
         while worker is not None:
             if self._spec.sampled and self._start_ns is not None:
@@ -202,7 +202,7 @@ class Run:
 
     def _end(self, abort: Abort | None) -> None:
         order = {"stop": True} if abort is None else {"abort": abort.reason}
-        # who has failed may still be busy with its loop: it is told, too
+        # a worker that has failed may still be in its loop: it is told, too
         told = [worker for worker in self._workers.all if worker.state not in ("done", "died", "lost")]
         self._workers.tell(told, order)
         for _ in looks(self._limits.ending_s):

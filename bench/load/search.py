@@ -31,7 +31,7 @@ MOST_CONFIRMATIONS = 4
 SHORTEST_STEP_S, LONGEST_STEP_S = 5.0, 30.0
 STEP_SHARE = 6  # a step lasts a sixth of the confirmation
 STEP_WARMUP_S = 2.0
-# Between runs that aren't kept, nobody waits for what may be delivered twice.
+# After runs that aren't kept, there is no wait for what may be delivered twice.
 QUIET_S = 0.2
 WARMUP_RUN_S = 15.0
 MOST_WARMUPS = 4
@@ -56,7 +56,7 @@ def find_highest(
     `before_confirming` is called before each run that may be kept. `octaves_below`: by how many the search begins below the rate
     that is expected, from 0 to 1; by chance, so that no two searches of a campaign step on the same rates.
 
-    A load that a live rule aborts ends the search, and is what it comes to.
+    A load that a live rule aborts ends the search, and is its result.
     """
     workload, least = spec.workload, spec.workload.producers
     search = _Search(spec, run, discard, on_progress, before_confirming)

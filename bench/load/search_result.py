@@ -1,4 +1,4 @@
-"""What a throughput search comes to: its runs, the bracket that it leaves the highest sustained rate in, and what bounded it."""
+"""The result of a throughput search: its runs, the bracket that holds the highest sustained rate, and what bounded it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Attempt:
 
     @property
     def far_off(self) -> bool:
-        """Whether it failed by so much that trying it again would be in vain."""
+        """Whether it failed by so much that another try is pointless."""
         return not self.judgement.sustained and self.judgement.acked_per_s < FAR_OFF * self.rate_per_s
 
     def to_json(self) -> dict[str, Any]:

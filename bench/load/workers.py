@@ -74,7 +74,7 @@ class Worker:
 
 
 class Workers:
-    """Turns what workers say into changes of `Worker`; one listening thread each."""
+    """Turns the workers' events into changes of `Worker`; one listening thread each."""
 
     def __init__(self) -> None:
         self.all: list[Worker] = []
@@ -177,7 +177,7 @@ class Workers:
         return f"{', '.join(parts)}, {f'{left_s:.0f} s left' if left_s > 0 else 'draining'}"
 
     def tell(self, workers: Sequence[Worker], order: Mapping[str, Any]) -> None:
-        """Sends one order; who can't be told any more shows by itself as lost or died."""
+        """Sends one order; a worker that can't be told any more will show as lost or died."""
         for worker in workers:
             try:
                 worker.process.send_line(json.dumps(order))
@@ -187,7 +187,7 @@ class Workers:
                 continue  # it has ended already: its listener notices
 
     def next(self, timeout_s: float) -> Worker | None:
-        """Waits for something from any worker, notes it there, and returns that worker; None after `timeout_s`."""
+        """Waits for an event of any worker, notes it there, and returns that worker; None after `timeout_s`."""
         try:
             worker, line = self._lines.get(timeout=timeout_s)
         except Empty:

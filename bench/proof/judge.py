@@ -1,4 +1,4 @@
-"""Is a durability level what it says? Judged from what every node had done with each message when its acknowledgement came. Pure.
+"""Is a durability level what it says? Judged from what every node had done with each message when its acknowledgement came.
 
 Each promise of the level becomes a requirement, each requirement is proven, disproved or not shown, and the worst counts. Hosts'
 clocks are only so close: within their bound a time is neither before nor after the acknowledgement, and what hangs on it isn't shown.
@@ -36,7 +36,7 @@ class Judgement:
     """A level's verdict with all that it rests on.
 
     `arrived`, `written`, `synced`: by number of nodes (from 0), how many messages had certainly reached the memory, the file, the
-    disk of so many when their acknowledgement came. `unseen`: acknowledged, and on no node at all, so that the trace missed it.
+    disk of so many when their acknowledgement came. `unseen`: acknowledged but on no node, so the trace missed them.
     """
 
     verdict: Verdict

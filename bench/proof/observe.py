@@ -34,7 +34,7 @@ class Sender:
         self._next("ready")
 
     def send(self, on_message: Callable[[int], None]) -> tuple[Sent, ...]:
-        """All messages; `on_message` is told how many are settled. Raises HostError when the sender fails."""
+        """Sends all messages; `on_message` gets how many are settled. Raises HostError when the sender fails."""
         self._process.send_line("begin")
         settled: list[Sent] = []
         while (event := self._next("message", "done")) is not None:
@@ -75,7 +75,7 @@ class Observed:
     clock_method: str
 
     def messages(self) -> list[dict[str, Any]]:
-        """Every message with all its times, for whoever wants to judge for himself."""
+        """Every message with all its times, so that a reader can judge for themselves."""
         return [
             {**asdict(message), "nodes": {node.host: asdict(node.of(message.sequence)) for node in self.nodes}}
             for message in self.sent

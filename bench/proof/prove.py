@@ -35,10 +35,10 @@ from systems.settings import Settings
 
 MESSAGE_BYTES = 1024
 WORKLOAD = "one-by-one"
-# Under strace a message may take seconds, a connection a minute.
+# Under strace a message may take seconds, and connecting a minute.
 DELIVERY_TIMEOUT_S = 120.0
 CONNECT_TIMEOUT_S = 180.0
-# Nobody needs what a system would still write: its data are thrown away.
+# What a system would still write isn't needed: its data are thrown away.
 STOP_GRACE_S = 5.0
 
 

@@ -1,4 +1,4 @@
-"""What one node did with each message, read from its strace: arrived, written to a file, that file synced. It judges nothing.
+"""What one node did with each message, read from its strace: arrived, written to a file, that file synced.
 
 A sync counts for a message only if it is of a file that the message was written to, began after that write had returned, and
 succeeded. The number of syncs alone says nothing: with group commit one serves many messages, and files are synced for others' sake.
@@ -49,7 +49,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class NodeTimeline:
-    """One node: what became of each message that it saw, the files that messages were written to, all its syncs."""
+    """One node: its steps with each message that it saw, the files that messages were written to, all its syncs."""
 
     host: str
     messages: Mapping[int, Kept]
@@ -57,7 +57,7 @@ class NodeTimeline:
     syncs: int
 
     def of(self, sequence: int) -> Kept:
-        """What became of one message here."""
+        """What this node did with one message."""
         return self.messages.get(sequence, Kept())
 
 
@@ -124,5 +124,5 @@ def _first_end(syncs: Mapping[str, _Syncs], writes: Iterable[tuple[str, int]]) -
 
 
 def _untimed(syncs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Those that came soon after the one before; of the first nobody knows."""
+    """Those that came soon after the one before, so never the first."""
     return [(start, end) for (before, _), (start, end) in pairwise(sorted(syncs)) if start - before < TIMER_NS]

@@ -1,6 +1,6 @@
-"""What a results folder must hold for its files to be read: the keys of its documents with their types, and whole record files.
+"""What a results folder must hold to be read: the keys of its documents with their types, and whole record files.
 
-Looked at before a job is started that takes a JVM and then, half a minute later, falls over one of them. It judges no figure.
+Checked before a report's job, which would take half a minute to start and then fail on one of them.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def require_here(results: Results) -> None:
 
 
 def bring_here(results: Results, bucket: Bucket, progress: Progress) -> None:
-    """Fetches what is missing of the records; what has arrived is kept, so that the same command goes on where it stopped.
+    """Fetches what is missing of the records; what has arrived is kept, so that the same command continues where it stopped.
 
     Raises SameboxError where the bucket lacks records of a completed trial, MissingRequirement where the disk is too small.
     """

@@ -22,11 +22,11 @@ LOAD = "load"
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an attempt has come.
+    """How far an attempt has got.
 
-    `step`: the trial's step that it is in, None before the first; `load_began_ns`: None if it came to no load. `abort`: as in
+    `step`: the trial's step that it is in, None before the first; `load_began_ns`: None if it didn't reach the load. `abort`: as in
     trial.json, where the trial had ended early before the attempt was cut off. `reason`: why it was, None while it lasts and
-    where nothing was left to say it (the program was killed, the machine stopped).
+    where it couldn't be written any more (the program was killed, the machine stopped).
     """
 
     began_ns: int
@@ -38,7 +38,7 @@ class Progress:
 
 
 class TrialAttempt:
-    """An attempt that begins now. `folder`: where the trial's files go."""
+    """An attempt that starts now. `folder`: where the trial's files go."""
 
     def __init__(self, results: Results, trial: str, now_ns: Callable[[], int] = time.time_ns) -> None:
         self._results, self._trial, self._now_ns = results, trial, now_ns
@@ -49,7 +49,7 @@ class TrialAttempt:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """It is in this step of the trial. One that is cut off inside stays the one it came to, whatever is cleaned up afterwards."""
+        """Notes that the attempt is in this step. If it is cut off inside, this stays its step, whatever is cleaned up afterwards."""
         if not self._cut_off:
             now_ns = self._now_ns()
             loaded_ns = now_ns if name == LOAD else self._progress.load_began_ns
@@ -64,17 +64,17 @@ class TrialAttempt:
             raise
 
     def ended_early(self, abort: Mapping[str, Any]) -> None:
-        """The trial has; whether it counts is still to be seen."""
+        """Notes that the trial ended early; whether it counts isn't known yet."""
         self._progress = replace(self._progress, abort=abort)
         self._note_if_possible()
 
     def finish(self, document: Mapping[str, Any]) -> None:
-        """It was the last: the trial is whole."""
+        """Writes trial.json and makes the trial's folder whole."""
         self._results.finish_trial(self._trial, {**document, "cut_off_attempts": self._earlier})
 
     @contextmanager
     def noting_its_end(self) -> Iterator[None]:
-        """What cuts the attempt off inside is noted, and raised as it was."""
+        """Notes and re-raises whatever cuts the attempt off inside."""
         try:
             yield
         except BaseException as error:
@@ -116,7 +116,7 @@ class TrialLog:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Times a step and shows it; told of before it is shown."""
+        """Times a step, notes it with the attempt and shows it."""
         with self.on_step(name):
             self.reporter.step(f"{self.spec.trial}: {name}")
             entry = {"name": name, "started_ns": self.now_ns(), "ended_ns": None}
@@ -161,7 +161,7 @@ def _lost_host(error: BaseException | None) -> str | None:
 
 
 def quietly(log: TrialLog, action: Callable[[], object]) -> None:
-    """Cleaning up after a failure must not hide the failure; what it meets is noted as a reason of its own."""
+    """Runs a clean-up: its own failure must not hide an earlier one, and is the reason only where there is none."""
     try:
         action()
     except SameboxError as error:

@@ -107,7 +107,7 @@ def manifest_of(
 
 
 def _promises(equipped: Equipped) -> tuple[dict[str, Any], list[str]]:
-    """What durability levels and system profile come to on these hosts, as keys of the manifest, and what a reader is to know."""
+    """What durability levels and system profile mean on these hosts, as keys of the manifest, and the caveats that follow."""
     prepared, campaign, copies = equipped.prepared, equipped.campaign, equipped.campaign.replication_factor
     name, memory_bytes = campaign.system_profile, prepared.profile.broker_memory_bytes
     cells = [(spec.system, spec.durability) for spec in prepared.trials]

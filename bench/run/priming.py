@@ -1,6 +1,6 @@
 """Runs a system once before its first trial and ends it cleanly, so that it can leave behind what makes later starts quicker.
 
-What happens to fail here fails again, and is recorded, in the trials.
+What fails here fails again in the trials, and is recorded there.
 """
 
 from __future__ import annotations

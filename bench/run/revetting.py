@@ -42,7 +42,7 @@ class PlannedProbe:
 
 
 def planned_probes(trials: Sequence[TrialSpec], every_h: float) -> tuple[PlannedProbe, ...]:
-    """One before the first trial, one wherever so many hours or more have passed since the last one, one after the last trial.
+    """One before the first trial, one wherever `every_h` hours have passed since the last one, one after the last trial.
 
     None in a campaign that is estimated to take less than `every_h` hours.
     """
@@ -65,7 +65,7 @@ def planned_probes(trials: Sequence[TrialSpec], every_h: float) -> tuple[Planned
 def agenda(
     trials: Sequence[TrialSpec], every_h: float, finished: Sequence[str], probed: Sequence[str]
 ) -> list[PlannedProbe | TrialSpec]:
-    """What is left to do, in order. A probe whose time has passed (the trial after it is finished) isn't taken any more."""
+    """What is left to do, in order. A probe whose time has passed (the trial after it is finished) isn't made up for."""
     planned = planned_probes(trials, every_h)
     at = {probe.before[0]: probe for probe in planned if probe.before}
     left: list[PlannedProbe | TrialSpec] = []

@@ -115,7 +115,7 @@ def _run_trials(equipped: Equipped, thresholds: Thresholds, results: Results, re
 
 
 def report_step(trials: int) -> Step:
-    """The report of so many trials, here."""
+    """Making the report of that many trials on this machine."""
     return Step(REPORT_TITLE, 20.0 + 7.0 * trials)
 
 

@@ -1,4 +1,4 @@
-"""What is found of brokers and hosts just before a load and just after it, in step with it. It changes nothing and judges nothing."""
+"""Snapshots of brokers and hosts just before a load and just after it, timed so that none disturbs what is measured."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from systems.settings import Settings, drift
 NOTHING_COUNTED: Mapping[str, Any] = {"messages_stored": None, "under_replicated": None}
 
 
-class AroundLoad:
-    """Starts telemetry and asks before, asks again afterwards; what it finds goes into the trial's log as soon as it is known.
+class LoadSnapshots:
+    """Starts telemetry, takes a snapshot before and one after; what it finds goes into the trial's log as soon as it is known.
 
     A context manager around one load that is given `hooks`:
 
-    - on entry: telemetry and the look before begin, beside the clients' connecting
-    - before the first message: waits for both, so that no question goes on beside what is measured
+    - on entry: telemetry and the first snapshot start, while clients connect
+    - before the first message: waits for both, so that no query runs beside what is measured
     - when everything was received: the system's own count begins, while the drain waits to see that nothing more comes
     """
 
@@ -39,28 +39,28 @@ class AroundLoad:
     ) -> None:
         self._deployment, self._intended, self._telemetry = deployment, intended, telemetry
         self._hosts, self._log = hosts, log
-        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="around-load")
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load-snapshots")
         self._daemons: Sequence[DaemonState] = ()
         self._clocks: Mapping[str, ClockBound] | None = None
         self._counting: Future[dict[str, Any]] | None = None
 
-    def __enter__(self) -> AroundLoad:
-        self._looking = self._pool.submit(self._look_before)
+    def __enter__(self) -> LoadSnapshots:
+        self._before = self._pool.submit(self._take_before)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if error is not None and not isinstance(error, SameboxError):
-            # Ctrl-C: cutting the connections ends the questions, whose deadlines would else be waited for
+            # Ctrl-C: closing the connections ends the queries, whose deadlines would otherwise be waited for
             for host in self._hosts:
                 host.close()
         self._pool.shutdown()
 
     def hooks(self, watch: Callable[[], Abort | None]) -> Hooks:
-        """The load's; `watch` may end it, and so does a look before that fails."""
+        """The load's hooks; `watch` may end it, and so does a first snapshot that fails."""
 
         def watch_both() -> Abort | None:
-            if self._looking.done():
-                self._looking.result()
+            if self._before.done():
+                self._before.result()
             return watch()
 
         return Hooks(
@@ -70,9 +70,9 @@ class AroundLoad:
             all_received=self._count_ahead,
         )
 
-    def looked(self) -> None:
-        """Waits for the look before, which a load that never started may have left behind. Raises DeploymentError, HostsFailed."""
-        self._looking.result()
+    def await_before(self) -> None:
+        """Waits for the first snapshot, which may still be going on if the load never started. Raises DeploymentError, HostsFailed."""
+        self._before.result()
 
     def note_clients(self, intended: Settings, effective: Settings) -> None:
         """What clients give their library and what it runs with, by role, beside the brokers' settings."""
@@ -86,8 +86,8 @@ class AroundLoad:
             "drift": [*settings["drift"], *(dataclasses.asdict(each) for each in drift(wanted, found))],
         }
 
-    def look_after(self) -> None:
-        """Asks what became of processes, clocks and hosts, and for the system's own count unless the trial has ended early.
+    def take_after(self) -> None:
+        """Looks at processes, clocks and hosts again, and asks for the system's own count unless the trial has ended early.
 
         Raises HostsFailed.
         """
@@ -123,7 +123,7 @@ class AroundLoad:
         if self._log.abort is None and self._counting is not None:
             self._log.observations |= self._counting.result()
 
-    def _look_before(self) -> None:
+    def _take_before(self) -> None:
         self._telemetry.start()
         self._log.sampled = True
         self._daemons = states(self._deployment.processes)
@@ -138,7 +138,7 @@ class AroundLoad:
         }
 
     def _before_start(self) -> None:
-        self.looked()
+        self.await_before()
         self._clocks_once()
 
     def _clocks_once(self) -> Mapping[str, ClockBound]:
@@ -160,7 +160,7 @@ def _count(deployment: Deployment) -> dict[str, Any]:
 
 
 def or_none(read: Callable[[], Any]) -> Any:
-    """A counter that a broken system can't give any more is null, which no check takes for a pass."""
+    """None for a counter that a broken system can't give any more; no check takes that for a pass."""
     try:
         return read()
     except (DeploymentError, HostError, HostsFailed):

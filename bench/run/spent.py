@@ -1,6 +1,6 @@
-"""A campaign's results as far as they cost money: which hosts, from when to when, whose trials, how much payload. Prices nothing.
+"""What a finished campaign used that costs money: which hosts, from when to when, which trials, how much payload.
 
-The payload acknowledged is counted by analysis alone, so it is read from the report's summary.
+The acknowledged payload is counted by analysis alone, so it is read from the report's summary.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One trial, from a dirty testbed to files on the operator's disk. It observes; what the observations mean is analysis' business."""
+"""One trial, from a dirty testbed to files on the operator's disk. What its observations mean is analysis' business."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.run.attempt import TrialAttempt, TrialLog, failures_end, quietly
 from bench.run.equipped import Equipped
 from bench.run.free_space import HostWatch
 from bench.run.generator import clear_records, generator_of
-from bench.run.snapshot import AroundLoad, or_none
+from bench.run.snapshot import LoadSnapshots, or_none
 from bench.telemetry.collect import Telemetry
 from provisioning.hosts import daemons
 from provisioning.hosts.host import on_all
@@ -70,24 +70,24 @@ class _Trial:
         self.deployment.create_topics()
 
     def load(self) -> None:
-        around = AroundLoad(self.deployment, self.intended, self.telemetry, self.hosts, self.log)
-        self.around = self.held.enter_context(around)
+        snapshots = LoadSnapshots(self.deployment, self.intended, self.telemetry, self.hosts, self.log)
+        self.snapshots = self.held.enter_context(snapshots)
         endpoints = self.deployment.endpoints()
         on_all("clearing old records", self.ordered.clients, clear_records)
         with HostWatch(self.hosts, full_disk_bytes=self.equipped.prepared.profile.full_disk_bytes) as watch:
             result = self.generator.load(
-                endpoints, around.hooks(watch.found), stored=lambda: or_none(self.deployment.messages_stored)
+                endpoints, snapshots.hooks(watch.found), stored=lambda: or_none(self.deployment.messages_stored)
             )
         # a broker that ended before the load is what kept clients from connecting, and the reason to give
-        around.looked()
+        snapshots.await_before()
         if result.clients:
-            around.note_clients(result.observations["client"], result.clients)
+            snapshots.note_clients(result.observations["client"], result.clients)
         if result.abort is not None:
             self.log.end(**result.abort)
         self.load_result = result
 
     def count(self) -> None:
-        self.around.look_after()
+        self.snapshots.take_after()
 
     def stop(self) -> None:
         self.generator.close()

@@ -1,4 +1,4 @@
-"""The last vetting of a testbed, kept so that a campaign can begin without probing again. It holds only for the hosts it probed."""
+"""The last vetting of a testbed, kept so that a campaign can start without probing again; valid only for the hosts it probed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Vetted:
         return dict(self.instance_ids) == {host.name: host.instance_id for host in inventory.hosts}
 
     def thresholds(self) -> Thresholds:
-        """Those that it was judged by; the kit's where it says none. Raises InvalidInput if they are of another version."""
+        """Those that it was judged by, else the kit's own. Raises InvalidInput if they are of another version."""
         used = self.summary.get("thresholds")
         return load_thresholds() if used is None else build(Thresholds, dict(used), where="the kept vetting")
 

@@ -1,4 +1,4 @@
-"""The counters of a network card's driver that tell when an instance exceeded its allowance. It changes no setting.
+"""The counters of a network card's driver that tell when an instance exceeded its allowance.
 
 Asked by ioctl (SIOCETHTOOL), as ethtool -S does, but without a process per second. Runs on the hosts: standard library only.
 """

@@ -1,4 +1,4 @@
-"""Reads Linux' own counters out of /proc text, by the names and units of docs/records.md. Pure functions on text; opens no file.
+"""Reads Linux' own counters out of /proc text, by the names and units of docs/records.md. Pure functions on text.
 
 Runs on the hosts: standard library only, Python 3.9 and later.
 """

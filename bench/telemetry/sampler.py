@@ -1,4 +1,4 @@
-"""Runs on a host: one sample a second of the machine and of samebox's daemons, as lines of JSON in a file. It changes nothing.
+"""Runs on a host: one sample a second of the machine and of samebox's daemons, as lines of JSON in a file.
 
 Standard library only, Python 3.9 and later; reads /proc, starts no process. Ends when its standard input closes or its
 parent is gone, so that a lost connection leaves no sampler behind. A line is {"time_ns", "sources": {source: {metric: value}}}.
@@ -138,7 +138,7 @@ def following_tick_ns(tick_ns: int, now_ns: int) -> int:
 
 
 def wanted_until(tick_ns: int, parent: int) -> bool:
-    """Waits for the tick. False when nobody wants samples any more."""
+    """Waits for the tick. False once the operator's side is gone."""
     while True:
         if os.getppid() != parent:
             return False

@@ -15,7 +15,7 @@ from bench.campaign.campaign import load_campaign, order_of
 from bench.load.abort import Abort
 from bench.progress import PlainReporter
 from bench.run.attempt import TrialLog
-from bench.run.snapshot import AroundLoad
+from bench.run.snapshot import LoadSnapshots
 from provisioning.errors import DeploymentError
 from provisioning.hosts.daemons import DaemonState
 from systems.deployment import Endpoints
@@ -62,7 +62,7 @@ class Played:
 
 
 class Scene:
-    """An AroundLoad with a log, over one host that isn't touched."""
+    """An LoadSnapshots with a log, over one host that isn't touched."""
 
     def __init__(self, deployment: Played, closed: threading.Event | None = None) -> None:
         self.deployment, self.telemetry_started, self.closed = deployment, 0, closed or threading.Event()
@@ -70,7 +70,7 @@ class Scene:
         self.log = TrialLog(spec, PlainReporter(lambda _line: None), lambda _name: contextlib.nullcontext())
         host = SimpleNamespace(name="broker-1", close=self.closed.set)
         telemetry = SimpleNamespace(start=self._start)
-        self.around = AroundLoad(deployment, INTENDED, telemetry, [host], self.log)  # type: ignore[arg-type]
+        self.around = LoadSnapshots(deployment, INTENDED, telemetry, [host], self.log)  # type: ignore[arg-type]
 
     def _start(self) -> None:
         self.telemetry_started += 1
@@ -97,8 +97,8 @@ def test_what_is_found_is_in_the_log() -> None:
         assert (scene.log.sampled, scene.telemetry_started) == (True, 1)
         assert "stored" not in scene.deployment.asked
         hooks.all_received()
-        around.looked()
-        around.look_after()
+        around.await_before()
+        around.take_after()
     assert sorted(scene.deployment.asked) == ["daemons", "daemons", "replicas", "settings", "stored"]
     found = scene.log.observations
     assert (found["messages_stored"], found["under_replicated"]) == (5, None)
@@ -112,7 +112,7 @@ def test_a_load_that_never_says_that_it_received_everything_is_counted_afterward
     scene = Scene(Played())
     with scene.around as around:
         around.hooks(lambda: None).before_start()
-        around.look_after()
+        around.take_after()
     assert scene.log.observations["messages_stored"] == 5
 
 
@@ -137,7 +137,7 @@ def test_a_system_that_can_not_be_asked_ends_the_load_while_clients_connect() ->
     scene = Scene(Played(DeploymentError("broker-1: broker not running any more")))
     with scene.around as around:
         with pytest.raises(DeploymentError, match="not running"):
-            around.looked()
+            around.await_before()
         with pytest.raises(DeploymentError, match="not running"):
             around.hooks(lambda: Abort("nothing-acknowledged", "outcome", "nobody there", None)).watch()
     assert scene.log.settings["effective"] == {}
@@ -151,7 +151,7 @@ def test_after_an_abort_the_system_is_not_asked() -> None:
     with scene.around as around:
         around.hooks(lambda: None).before_start()
         scene.log.end("nothing-acknowledged", "outcome", "hung")
-        around.look_after()
+        around.take_after()
     assert scene.deployment.asked == ["daemons", "settings", "daemons"]
     assert (scene.log.observations["messages_stored"], scene.log.observations["under_replicated"]) == (None, None)
     assert scene.log.observations["daemons"]
