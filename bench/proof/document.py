@@ -121,7 +121,11 @@ def _unlike(
         reasons.append("another build of the system's software")
     if cell["settings"] != settings:
         reasons.append("other settings of the level")
-    return [*reasons, *unlike((document.get("bases") or {}).get(cell["system"]), basis)]
+    kept: Basis | None = (document.get("bases") or {}).get(cell["system"])
+    if kept is None:
+        return [*reasons, "no record of what it rests on"]
+    changed = [part for part in basis if kept.get(part) != basis[part]]
+    return [*reasons, *(f"different {part}" if part in kept else f"unknown {part}" for part in changed)]
 
 
 def _does_not_apply(cell: Mapping[str, Any], reasons: Sequence[str], system_profile: str) -> dict[str, Any]:
@@ -152,13 +156,6 @@ def basis_of(system: str, checkout: Path = CHECKOUT) -> Basis:
         "deployment code": _digest(checkout, _deployment_of(system, checkout)),
         "proof code": _digest(checkout, _PROOF),
     }
-
-
-def unlike(kept: Basis | None, here: Basis) -> list[str]:
-    """The parts that aren't as they are here, in words; of a proof that has no such record, that."""
-    if kept is None:
-        return ["no record of what it rests on"]
-    return [f"different {part}" if part in kept else f"unknown {part}" for part in here if kept.get(part) != here[part]]
 
 
 def _deployment_of(system: str, checkout: Path) -> list[str]:

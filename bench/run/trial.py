@@ -63,12 +63,6 @@ class _Trial:
         self.intended = self.deployment.configure(self.plan)
         self.log.configured = True
 
-    def start(self) -> None:
-        self.deployment.start()
-
-    def create_topics(self) -> None:
-        self.deployment.create_topics()
-
     def load(self) -> None:
         snapshots = LoadSnapshots(self.deployment, self.intended, self.telemetry, self.hosts, self.log)
         self.snapshots = self.held.enter_context(snapshots)
@@ -85,9 +79,6 @@ class _Trial:
         if result.abort is not None:
             self.log.end(**result.abort)
         self.load_result = result
-
-    def count(self) -> None:
-        self.snapshots.take_after()
 
     def stop(self) -> None:
         self.generator.close()
@@ -186,18 +177,18 @@ class TrialStep:
 UNTIL_COUNTED = (
     TrialStep("reset", lambda _spec: 3.0, _Trial.reset),
     TrialStep("configure", lambda _spec: 0.5, _Trial.configure),
-    TrialStep("start", lambda spec: SYSTEMS[spec.system].start_s - 2.0, _Trial.start),
+    TrialStep("start", lambda spec: SYSTEMS[spec.system].start_s - 2.0, lambda trial: trial.deployment.start()),
     TrialStep(
         "topics",
         lambda spec: 2.5 + spec.workload.topics * spec.workload.partitions * PARTITION_S,
-        _Trial.create_topics,
+        lambda trial: trial.deployment.create_topics(),
     ),
     TrialStep(
         "load",
         lambda spec: load_s(spec.workload) + (NATIVE_EXTRA_S if spec.generator == "native" else 0.0),
         _Trial.load,
     ),
-    TrialStep("count", lambda _spec: 1.0, _Trial.count),
+    TrialStep("count", lambda _spec: 1.0, lambda trial: trial.snapshots.take_after()),
 )
 STOP = TrialStep("stop", lambda _spec: 0.5, _Trial.stop)
 COLLECT = TrialStep("collect", lambda _spec: 0.5, _Trial.collect)

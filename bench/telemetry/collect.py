@@ -70,10 +70,6 @@ class Telemetry:
         rows = on_all("fetching telemetry", reachable, lambda host: _write_one(host, target_dir))
         return sum(rows.values())
 
-    def machine_host(self, boot_id: str) -> Host:
-        """The host under whose name the machine of that boot id is recorded."""
-        return next(host for host in self._hosts if self._boot_ids[host.name] == boot_id)
-
     def _start_on(self, host: Host) -> None:
         folder = f"{host.record.root}/telemetry"
         for name in SAMPLER_FILES:
@@ -95,17 +91,14 @@ class Telemetry:
             "--out",
             f"{folder}/samples.jsonl",
         ]
-        boot_id = self._boot_ids[host.name]
-        if self.machine_host(boot_id) is host:
+        # the hosts that are the same machine; it is recorded under the name of the first, with the disks of all
+        alike = [each for each in self._hosts if self._boot_ids[each.name] == self._boot_ids[host.name]]
+        if host is alike[0]:
             words.append("--machine")
-            for device, path in self._disks_on(boot_id):
+            # the sampler counts a device once
+            for device, path in sorted({(d.device, d.path) for each in alike for d in each.record.data_dirs}):
                 words += ["--disk", device, path]
         return f"cd {shlex.quote(folder)} && {shlex.join(words)}"
-
-    def _disks_on(self, boot_id: str) -> list[tuple[str, str]]:
-        """Where all hosts of one machine keep their data; the sampler counts a device once."""
-        alike = [host for host in self._hosts if self._boot_ids[host.name] == boot_id]
-        return sorted({(data_dir.device, data_dir.path) for host in alike for data_dir in host.record.data_dirs})
 
     def _stop_on(self, host: Host) -> None:
         sampler = self._samplers[host.name]
