@@ -12,9 +12,9 @@ from rich.table import Table
 
 from bench.campaign.campaign import load_campaign
 from bench.campaign.choice import WHOLE, Choice
+from bench.campaign.estimate import record_bytes
 from bench.campaign.prepared import Prepared, prepare
 from bench.campaign.producer_rates import beyond_a_process, warning_lines
-from bench.campaign.estimate import record_bytes
 from bench.cli.options import (
     PATH,
     choice_options,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from shlex import quote
 
-from provisioning.errors import DeploymentError
+from provisioning.errors import CommandFailed, DeploymentError
 from provisioning.hosts import daemons
 from provisioning.hosts.daemons import Probe
 from provisioning.hosts.host import Host, on_all
@@ -22,7 +22,8 @@ from systems.pulsar.readback import ledger_settings, read_processes
 from systems.settings import Settings, joined
 
 QUORUM_LIMIT_S = 600.0
-INIT_TIMEOUT_S = 600.0  # with 65 tasks waiting for two cores it took more than 300
+INIT_TIMEOUT_S = 600.0
+INIT_SESSION_S = 30.0  # for so long the first metadata wait for a connection to be answered
 START_LIMIT_S = 600.0  # generous: brokers give way to others, and a death is noticed at once anyway
 
 
@@ -91,7 +92,11 @@ class PulsarDeployment:
         with ThreadPoolExecutor(max_workers=1) as pool:
             initialised = pool.submit(self._initialise_metadata)
             await_ready("pulsar: starting ZooKeeper", zookeepers, self._sign, limit_s=QUORUM_LIMIT_S)
-            initialised.result()
+            try:
+                initialised.result()
+            except CommandFailed:
+                # a ZooKeeper that accepts a connection just before it can serve any may never answer it
+                self._initialise_metadata()
         self._start(stores)
         await_ready("pulsar: starting bookies and brokers", stores, self._sign, limit_s=START_LIMIT_S)
         self._admin.set_persistence(self._intended["namespace"])
@@ -178,7 +183,7 @@ class PulsarDeployment:
             *("--cluster", places.CLUSTER),
             *("--metadata-store", zookeepers),
             *("--configuration-metadata-store", zookeepers),
-            *("--zookeeper-session-timeout-ms", str(round(QUORUM_LIMIT_S * 1000))),
+            *("--zookeeper-session-timeout-ms", str(round(INIT_SESSION_S * 1000))),
             *("--default-namespace-bundle-number", self._intended["namespace"]["numBundles"]),
             *("--web-service-url", f"http://{broker}:{places.WEB_PORT}"),
             *("--broker-service-url", f"pulsar://{broker}:{places.SERVICE_PORT}"),

@@ -11,8 +11,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from provisioning.hosts.host import Host, on_all
 from provisioning.hosts.agents import HttpRequest, http
+from provisioning.hosts.host import Host, on_all
 from systems.jvm.readback import look
 from systems.processes import hosts_of, running
 from systems.pulsar.admin import bodies

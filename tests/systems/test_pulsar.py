@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from provisioning.errors import Completed, DeploymentError, UnsupportedDurability
+from provisioning.errors import CommandFailed, Completed, DeploymentError, UnsupportedDurability
 from provisioning.hosts.agents import HttpRequest, HttpResponse
 from provisioning.hosts.host import Host, ScriptedHost
 from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
@@ -327,6 +327,42 @@ def test_a_start_gives_the_namespace_its_policy(level: str, monkeypatch: pytest.
         ("POST", url, policy),
     ]
     assert intended == {key: str(value) for key, value in policy.items()} | {"numBundles": "12"}
+
+
+@dataclasses.dataclass
+class Unanswered(Willing):
+    """Implements Host: the first metadata get no answer from ZooKeeper, as many times as `times` says."""
+
+    times: int = 1
+
+    def run(
+        self, command: str, *, timeout_s: float = 30.0, check: bool = True, stdin: bytes | None = None
+    ) -> Completed:
+        completed = super().run(command, timeout_s=timeout_s, check=check, stdin=stdin)
+        if "PulsarClusterMetadataSetup" in command:
+            self.asked.append(command)
+            if len(self.asked) <= self.times:
+                raise CommandFailed(self.record.name, dataclasses.replace(completed, exit_status=1))
+        return completed
+
+
+def test_first_metadata_that_got_no_answer_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, with the quorum there: ZooKeeper may never answer a connection that it accepted while it started."""
+    monkeypatch.setattr("systems.pulsar.deployment.daemons.start", lambda _host, _daemons: None)
+    monkeypatch.setattr("systems.pulsar.deployment.daemons.await_ready", lambda *_others, **_limit: None)
+    monkeypatch.setattr("systems.pulsar.admin.http", lambda _host, _requests: [HttpResponse(204, "")])
+    for times in (1, 2):
+        setup = Unanswered(BROKERS[0].record, times=times)
+        deployment = PulsarDeployment([setup, *(Willing(each.record) for each in BROKERS[1:])], Installed())
+        deployment.install()
+        deployment.configure(plan())
+        if times == 1:
+            deployment.start()
+        else:
+            with pytest.raises(CommandFailed):
+                deployment.start()
+        assert len(setup.asked) == 2
+        assert all("--zookeeper-session-timeout-ms 30000 " in command for command in setup.asked)
 
 
 def test_the_policy_is_read_back_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,8 @@ def look_at_permissions(planned: Planned, aws: Region) -> Answer:
         return Answer(True, "the account's root user, whom no IAM policy limits")
     policy = (planned.directory / POLICY).read_text()
     statements = list(statements_of(policy, caller["Account"], planned.shape.region))
-    denied, undecided = [], []
+    denied: list[str] = []
+    undecided: list[str] = []
     for statement in statements:
         answers = [_answers(aws, source, statement, resource) for resource in statement.resources]
         for action in statement.actions:
