@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from provisioning.testbeds.aws.rehearsal.cloud.kinds import Aws, Created, Kind, on_creation, retag_ec2, tag_list
+from provisioning.testbeds.aws.rehearsal.cloud.kinds import (
+    Aws,
+    ByCalls,
+    Created,
+    Kind,
+    on_creation,
+    retag_ec2,
+    tag_list,
+    taken,
+)
 from provisioning.testbeds.aws.rehearsal.cloud.values import Properties
 
 ENDED = ("terminated", "shutting-down")
-METADATA_OPTIONS = {
-    "httpTokens": "HttpTokens",
-    "httpEndpoint": "HttpEndpoint",
-    "httpPutResponseHopLimit": "HttpPutResponseHopLimit",
-    "instanceMetadataTags": "InstanceMetadataTags",
-}
-DISK = {
-    "volumeType": "VolumeType",
-    "volumeSize": "VolumeSize",
-    "throughput": "Throughput",
-    "iops": "Iops",
-    "encrypted": "Encrypted",
-    "deleteOnTermination": "DeleteOnTermination",
-}
+END = ("endDate", "endDateType")
+SAME_NAME = ("instanceType", "keyName", "userData", "instanceInitiatedShutdownBehavior", "metadataOptions")
 
 
 def _create_instance(aws: Aws, inputs: Properties) -> Created:
@@ -50,16 +47,15 @@ def _create_instance(aws: Aws, inputs: Properties) -> Created:
 
 def _launch(aws: Aws, inputs: Properties, root_device: str) -> dict[str, Any]:
     """The RunInstances call that the real provider makes of these inputs."""
-    request: dict[str, Any] = {
+    members = aws.members("ec2", "run_instances")
+    request = taken(members, {name: inputs.get(name) for name in SAME_NAME}, {}) | {
         "ImageId": inputs["ami"],
-        "InstanceType": inputs["instanceType"],
         "MinCount": 1,
         "MaxCount": 1,
         "TagSpecifications": [
             *on_creation("instance", aws.tags(inputs)),
             *on_creation("volume", inputs.get("volumeTags") or {}),
         ],
-        "Placement": {},
     }
     network = {"SubnetId": inputs.get("subnetId"), "Groups": inputs.get("vpcSecurityGroupIds")}
     if inputs.get("associatePublicIpAddress") is not None:
@@ -72,14 +68,7 @@ def _launch(aws: Aws, inputs: Properties, root_device: str) -> dict[str, Any]:
         request["Placement"] = {"GroupName": inputs["placementGroup"]}
     if inputs.get("iamInstanceProfile"):
         request["IamInstanceProfile"] = {"Name": inputs["iamInstanceProfile"]}
-    for name, key in (
-        ("keyName", "KeyName"),
-        ("userData", "UserData"),
-        ("instanceInitiatedShutdownBehavior", "InstanceInitiatedShutdownBehavior"),
-    ):
-        request[key] = inputs.get(name)
-    request["MetadataOptions"] = _renamed(inputs.get("metadataOptions"), METADATA_OPTIONS)
-    disk = _renamed(inputs.get("rootBlockDevice"), DISK)
+    disk = taken(members["BlockDeviceMappings"].member.members["Ebs"].members, inputs.get("rootBlockDevice") or {}, {})
     if disk:
         request["BlockDeviceMappings"] = [{"DeviceName": root_device, "Ebs": disk}]
     return {key: value for key, value in request.items() if value not in (None, {}, [])}
@@ -97,52 +86,15 @@ def _retag_disk(aws: Aws, instance_id: str, inputs: Properties) -> None:
             aws.ec2.create_tags(Resources=[volume["VolumeId"]], Tags=tag_list(wanted))
 
 
-def _renamed(values: Properties | None, names: Mapping[str, str]) -> dict[str, Any]:
-    return {names[key]: value for key, value in (values or {}).items() if key in names and value is not None}
-
-
 def _instance_runs(aws: Aws, instance: str, _: Properties) -> bool:
     found = aws.ec2.describe_instances(InstanceIds=[instance])["Reservations"]
     return bool(found) and found[0]["Instances"][0]["State"]["Name"] not in ENDED
 
 
-def _create_key(aws: Aws, inputs: Properties) -> Created:
-    key = aws.ec2.import_key_pair(
-        KeyName=inputs["keyName"],
-        PublicKeyMaterial=inputs["publicKey"].encode(),
-        TagSpecifications=on_creation("key-pair", aws.tags(inputs)),
-    )
-    return Created(inputs["keyName"], {"keyPairId": key["KeyPairId"], "fingerprint": key["KeyFingerprint"]})
-
-
-def _create_group(aws: Aws, inputs: Properties) -> Created:
-    made = aws.ec2.create_placement_group(
-        GroupName=inputs["name"],
-        Strategy=inputs["strategy"],
-        TagSpecifications=on_creation("placement-group", aws.tags(inputs)),
-    )["PlacementGroup"]
-    return Created(inputs["name"], {"placementGroupId": made["GroupId"], "arn": made["GroupArn"]})
-
-
-def _create_reservation(aws: Aws, inputs: Properties) -> Created:
-    names = ["availabilityZone", "instanceType", "instanceCount", "instancePlatform", "placementGroupArn"]
-    made = aws.ec2.create_capacity_reservation(
-        **{name[0].upper() + name[1:]: inputs[name] for name in names if inputs.get(name) is not None},
-        InstanceMatchCriteria=inputs.get("instanceMatchCriteria") or "open",
-        **_until(inputs),
-        TagSpecifications=on_creation("capacity-reservation", aws.tags(inputs)),
-    )["CapacityReservation"]
-    return Created(made["CapacityReservationId"], {"arn": made["CapacityReservationArn"], "ownerId": made["OwnerId"]})
-
-
-def _until(inputs: Properties) -> dict[str, Any]:
-    until = {"EndDateType": inputs.get("endDateType") or "unlimited", "EndDate": inputs.get("endDate")}
-    return {key: value for key, value in until.items() if value}
-
-
-def _reservation_holds(aws: Aws, reservation: str, _: Properties) -> bool:
-    found = aws.ec2.describe_capacity_reservations(CapacityReservationIds=[reservation])["CapacityReservations"]
-    return bool(found) and found[0]["State"] == "active"
+def _change_reservation(aws: Aws, reservation: str, inputs: Properties) -> None:
+    """The provider's update doesn't send the group, and doesn't replace for it either."""
+    changed = {name: inputs.get(name) for name in ("instanceCount", *END)}
+    aws.call("ec2", "modify_capacity_reservation", changed, CapacityReservationId=reservation)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -153,30 +105,31 @@ KINDS: Mapping[str, Kind] = {
         update=_retag_disk,
         retag=retag_ec2,
         in_place=frozenset({"volumeTags", "rootBlockDevice.tags"}),
-    ),
-    "aws:ec2/capacityReservation:CapacityReservation": Kind(
-        _create_reservation,
-        _reservation_holds,
-        lambda aws, reservation, _: aws.ec2.cancel_capacity_reservation(CapacityReservationId=reservation),
-        update=lambda aws, reservation, inputs: aws.ec2.modify_capacity_reservation(
-            CapacityReservationId=reservation, InstanceCount=inputs["instanceCount"], **_until(inputs)
+    )
+} | {
+    row.token: row.kind
+    for row in (
+        ByCalls(
+            "aws:ec2/capacityReservation:CapacityReservation",
+            delete="cancel_capacity_reservation",
+            defaults={"instanceMatchCriteria": "open", "endDateType": "unlimited"},
+            update=_change_reservation,
+            in_place={"instanceCount", *END, "placementGroupArn"},
         ),
-        retag=retag_ec2,
-        # the provider's update doesn't send the group, and doesn't replace for it either
-        in_place=frozenset({"instanceCount", "endDate", "endDateType", "placementGroupArn"}),
-    ),
-    "aws:ec2/keyPair:KeyPair": Kind(
-        _create_key,
-        lambda aws, name, _: aws.ec2.describe_key_pairs(KeyNames=[name])["KeyPairs"],
-        lambda aws, name, _: aws.ec2.delete_key_pair(KeyName=name),
-        retag=lambda aws, _, state, tags: retag_ec2(aws, state["keyPairId"], state, tags),
-        auto_named="keyName",
-    ),
-    "aws:ec2/placementGroup:PlacementGroup": Kind(
-        _create_group,
-        lambda aws, name, _: aws.ec2.describe_placement_groups(GroupNames=[name])["PlacementGroups"],
-        lambda aws, name, _: aws.ec2.delete_placement_group(GroupName=name),
-        retag=lambda aws, _, state, tags: retag_ec2(aws, state["placementGroupId"], state, tags),
-        auto_named="name",
-    ),
+        ByCalls(
+            "aws:ec2/keyPair:KeyPair",
+            "KeyName",
+            create="import_key_pair",
+            names={"PublicKeyMaterial": "publicKey"},
+            outputs={"keyPairId": "KeyPairId", "fingerprint": "KeyFingerprint"},
+            auto_named="keyName",
+        ),
+        ByCalls(
+            "aws:ec2/placementGroup:PlacementGroup",
+            "GroupName",
+            names={"GroupName": "name"},
+            outputs={"placementGroupId": "GroupId"},
+            auto_named="name",
+        ),
+    )
 }

@@ -12,9 +12,8 @@ from provisioning.testbeds.aws.rehearsal.cloud.values import Properties
 
 
 def _get_ami(aws: Aws, arguments: Properties) -> Properties:
-    filters = [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
     images = aws.ec2.describe_images(
-        Filters=filters,
+        Filters=_filters(arguments),
         Owners=arguments.get("owners") or [],
         IncludeDeprecated=bool(arguments.get("includeDeprecated")),
     )["Images"]
@@ -23,42 +22,22 @@ def _get_ami(aws: Aws, arguments: Properties) -> Properties:
     if len(images) > 1 and not arguments.get("mostRecent"):
         raise LookupError("Your query returned more than one result. Please try a more specific search criteria.")
     image = max(images, key=lambda each: str(each["CreationDate"]))
-    same_name = (
-        "Architecture CreationDate DeprecationTime Description Hypervisor ImageId ImageLocation ImageType Name OwnerId PlatformDetails "
-        "RootDeviceName RootDeviceType SriovNetSupport State VirtualizationType"
-    )
-    found = {name[0].lower() + name[1:]: image.get(name, "") for name in same_name.split()}
-    return {
-        **arguments,
-        **found,
-        "id": image["ImageId"],
-        "arn": f"arn:aws:ec2:{aws.region}::image/{image['ImageId']}",
-        "public": bool(image.get("Public")),
-        "region": aws.region,
-        "tags": {tag["Key"]: tag["Value"] for tag in image.get("Tags", [])},
-        "blockDeviceMappings": [],
-        "productCodes": [],
-        "stateReason": {},
-    }
+    of_image = {"arn": f"arn:aws:ec2:{aws.region}::image/{image['ImageId']}", "public": bool(image.get("Public"))}
+    unasked: Properties = {"blockDeviceMappings": [], "productCodes": [], "stateReason": {}}
+    return arguments | _shown(aws, image, "ImageId") | of_image | unasked
 
 
 def _get_instances(aws: Aws, arguments: Properties) -> Properties:
-    filters = [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
-    filters += [
-        {"Name": f"tag:{key}", "Values": [value]} for key, value in (arguments.get("instanceTags") or {}).items()
-    ]
-    filters.append({"Name": "instance-state-name", "Values": arguments.get("instanceStateNames") or ["running"]})
-    found = [
-        instance
-        for reservation in aws.ec2.describe_instances(Filters=filters)["Reservations"]
-        for instance in reservation["Instances"]
-    ]
-    return {
-        **arguments,
+    tags = arguments.get("instanceTags") or {}
+    states = {"Name": "instance-state-name", "Values": arguments.get("instanceStateNames") or ["running"]}
+    by_tag = [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()]
+    reservations = aws.ec2.describe_instances(Filters=[*_filters(arguments), *by_tag, states])["Reservations"]
+    found = [instance for reservation in reservations for instance in reservation["Instances"]]
+    return arguments | {
         "id": aws.region,
         "region": aws.region,
         "ids": [each["InstanceId"] for each in found],
-        "instanceTags": arguments.get("instanceTags") or {},
+        "instanceTags": tags,
         "ipv6Addresses": [],
         "privateIps": [each.get("PrivateIpAddress", "") for each in found],
         "publicIps": [each.get("PublicIpAddress", "") for each in found],
@@ -66,19 +45,12 @@ def _get_instances(aws: Aws, arguments: Properties) -> Properties:
 
 
 def _get_offerings(aws: Aws, arguments: Properties) -> Properties:
-    filters = [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
     location_type = arguments.get("locationType") or "region"
-    found = aws.ec2.describe_instance_type_offerings(LocationType=location_type, Filters=filters)[
-        "InstanceTypeOfferings"
-    ]
-    return {
-        **arguments,
-        "id": aws.region,
-        "region": aws.region,
-        "instanceTypes": [each["InstanceType"] for each in found],
-        "locations": [each["Location"] for each in found],
-        "locationTypes": [each["LocationType"] for each in found],
-    }
+    answer = aws.ec2.describe_instance_type_offerings(LocationType=location_type, Filters=_filters(arguments))
+    found = answer["InstanceTypeOfferings"]
+    lists = {f"{key[0].lower()}{key[1:]}s": key for key in ("InstanceType", "Location", "LocationType")}
+    by_name = {name: [each[key] for each in found] for name, key in lists.items()}
+    return arguments | {"id": aws.region, "region": aws.region} | by_name
 
 
 def _get_vpc(aws: Aws, arguments: Properties) -> Properties:
@@ -88,66 +60,41 @@ def _get_vpc(aws: Aws, arguments: Properties) -> Properties:
         answer = aws.ec2.describe_vpc_attribute(VpcId=vpc["VpcId"], Attribute=name)
         return bool(answer[name[0].upper() + name[1:]]["Value"])
 
-    return {
-        "id": vpc["VpcId"],
-        "arn": aws.arn("ec2", f"vpc/{vpc['VpcId']}"),
-        "cidrBlock": vpc["CidrBlock"],
-        "default": vpc["IsDefault"],
-        "state": vpc["State"],
-        "enableDnsSupport": attribute("enableDnsSupport"),
-        "enableDnsHostnames": attribute("enableDnsHostnames"),
-        "region": aws.region,
-        "tags": _tags(vpc),
-    }
+    switches = {name: attribute(name) for name in ("enableDnsSupport", "enableDnsHostnames")}
+    arn = aws.arn("ec2", f"vpc/{vpc['VpcId']}")
+    return _shown(aws, vpc, "VpcId") | {"arn": arn, "default": vpc["IsDefault"]} | switches
 
 
 def _get_subnet(aws: Aws, arguments: Properties) -> Properties:
     subnet = _only("EC2 Subnet", aws.ec2.describe_subnets, "Subnets", SubnetIds=[_by_id(arguments)])
-    return {
-        "id": subnet["SubnetId"],
-        "arn": subnet["SubnetArn"],
-        "vpcId": subnet["VpcId"],
-        "availabilityZone": subnet["AvailabilityZone"],
-        "cidrBlock": subnet["CidrBlock"],
-        "mapPublicIpOnLaunch": subnet["MapPublicIpOnLaunch"],
-        "state": subnet["State"],
-        "region": aws.region,
-        "tags": _tags(subnet),
-    }
+    return _shown(aws, subnet, "SubnetId") | {"arn": subnet["SubnetArn"]}
 
 
 def _get_route_table(aws: Aws, arguments: Properties) -> Properties:
     """By subnet only where the subnet is associated by itself: one that follows the main table has none, on AWS too."""
-    filters = [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
+    filters = _filters(arguments)
     for name, argument in (("vpc-id", "vpcId"), ("association.subnet-id", "subnetId")):
         if arguments.get(argument):
             filters.append({"Name": name, "Values": [arguments[argument]]})
     table = _only("EC2 Route Table", aws.ec2.describe_route_tables, "RouteTables", Filters=filters)
-    return {
-        **arguments,
-        "id": table["RouteTableId"],
-        "routeTableId": table["RouteTableId"],
-        "vpcId": table["VpcId"],
-        "region": aws.region,
-        "tags": _tags(table),
-        # routes to a gateway endpoint aren't shown, as by the real provider
-        "routes": [
-            {"cidrBlock": route.get("DestinationCidrBlock", ""), "gatewayId": route.get("GatewayId", "")}
-            for route in table["Routes"]
-            if not route.get("GatewayId", "").startswith("vpce-")
-        ],
-    }
+    # routes to a gateway endpoint aren't shown, as by the real provider
+    routes = [
+        {"cidrBlock": route.get("DestinationCidrBlock", ""), "gatewayId": route.get("GatewayId", "")}
+        for route in table["Routes"]
+        if not route.get("GatewayId", "").startswith("vpce-")
+    ]
+    return arguments | _shown(aws, table, "RouteTableId") | {"routes": routes}
 
 
 def _get_prefix_list(aws: Aws, arguments: Properties) -> Properties:
     filters = [{"Name": "prefix-list-name", "Values": [arguments["name"]]}]
     found = _only("EC2 Prefix List", aws.ec2.describe_prefix_lists, "PrefixLists", Filters=filters)
-    return {
-        "id": found["PrefixListId"],
-        "name": found["PrefixListName"],
-        "cidrBlocks": found.get("Cidrs", []),  # moto has none
-        "region": aws.region,
-    }
+    shown = {"name": found["PrefixListName"], "cidrBlocks": found.get("Cidrs", [])}  # moto has none
+    return _shown(aws, found, "PrefixListId") | shown
+
+
+def _filters(arguments: Properties) -> list[dict[str, Any]]:
+    return [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
 
 
 def _by_id(arguments: Properties) -> str:
@@ -172,8 +119,11 @@ def _only(what: str, call: Callable[..., Any], answers: str, **asked: Any) -> An
     return found[0]
 
 
-def _tags(thing: Any) -> dict[str, str]:
-    return {tag["Key"]: tag["Value"] for tag in thing.get("Tags", [])}
+def _shown(aws: Aws, thing: Mapping[str, Any], identity: str) -> Properties:
+    """What AWS says of a thing in a word or a number each, under Pulumi's names; with its id and its tags."""
+    words = {f"{key[0].lower()}{key[1:]}": value for key, value in thing.items() if isinstance(value, str | int)}
+    tags = {tag["Key"]: tag["Value"] for tag in thing.get("Tags", [])}
+    return words | {"id": thing[identity], "region": aws.region, "tags": tags}
 
 
 LOOKUPS: Mapping[str, Callable[[Aws, Properties], Properties]] = {

@@ -7,45 +7,26 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from provisioning.testbeds.aws.rehearsal.cloud.kinds import Aws, Created, Kind, on_creation, retag_ec2
+from provisioning.testbeds.aws.rehearsal.cloud.kinds import Aws, ByCalls, Created, Kind, on_creation, retag_ec2
 from provisioning.testbeds.aws.rehearsal.cloud.values import Properties
 
 ANYWHERE = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
 
 
-def _create_vpc(aws: Aws, inputs: Properties) -> Created:
-    tags = on_creation("vpc", aws.tags(inputs))
-    vpc = aws.ec2.create_vpc(CidrBlock=inputs["cidrBlock"], TagSpecifications=tags)["Vpc"]["VpcId"]
+def _set_vpc_attributes(aws: Aws, vpc: str, inputs: Properties) -> None:
     for name, attribute in (("enableDnsSupport", "EnableDnsSupport"), ("enableDnsHostnames", "EnableDnsHostnames")):
         if inputs.get(name) is not None:
             aws.ec2.modify_vpc_attribute(VpcId=vpc, **{attribute: {"Value": inputs[name]}})
-    return Created(vpc, {"arn": aws.arn("ec2", f"vpc/{vpc}"), "ownerId": aws.account})
 
 
-def _create_gateway(aws: Aws, inputs: Properties) -> Created:
-    tags = on_creation("internet-gateway", aws.tags(inputs))
-    gateway = aws.ec2.create_internet_gateway(TagSpecifications=tags)["InternetGateway"]["InternetGatewayId"]
+def _attach_gateway(aws: Aws, gateway: str, inputs: Properties) -> None:
     if inputs.get("vpcId"):
         aws.ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=inputs["vpcId"])
-    return Created(gateway, {"arn": aws.arn("ec2", f"internet-gateway/{gateway}"), "ownerId": aws.account})
 
 
-def _delete_gateway(aws: Aws, gateway: str, state: Properties) -> None:
+def _detach_gateway(aws: Aws, gateway: str, state: Properties) -> None:
     if state.get("vpcId"):
         aws.ec2.detach_internet_gateway(InternetGatewayId=gateway, VpcId=state["vpcId"])
-    aws.ec2.delete_internet_gateway(InternetGatewayId=gateway)
-
-
-def _create_subnet(aws: Aws, inputs: Properties) -> Created:
-    subnet = aws.ec2.create_subnet(
-        VpcId=inputs["vpcId"],
-        CidrBlock=inputs["cidrBlock"],
-        **({"AvailabilityZone": inputs["availabilityZone"]} if inputs.get("availabilityZone") else {}),
-        TagSpecifications=on_creation("subnet", aws.tags(inputs)),
-    )["Subnet"]
-    _map_public_ip(aws, subnet["SubnetId"], inputs)
-    outputs = {name: subnet[key] for name, key in (("availabilityZone", "AvailabilityZone"), ("arn", "SubnetArn"))}
-    return Created(subnet["SubnetId"], outputs)
 
 
 def _map_public_ip(aws: Aws, subnet: str, inputs: Properties) -> None:
@@ -53,80 +34,45 @@ def _map_public_ip(aws: Aws, subnet: str, inputs: Properties) -> None:
     aws.ec2.modify_subnet_attribute(SubnetId=subnet, MapPublicIpOnLaunch=wanted)
 
 
-def _create_route_table(aws: Aws, inputs: Properties) -> Created:
-    if inputs.get("routes"):
-        raise NotImplementedError("the double has no routes inside a RouteTable; use aws.ec2.Route")
-    tags = on_creation("route-table", aws.tags(inputs))
-    table = aws.ec2.create_route_table(VpcId=inputs["vpcId"], TagSpecifications=tags)["RouteTable"]["RouteTableId"]
-    return Created(table, {"arn": aws.arn("ec2", f"route-table/{table}"), "ownerId": aws.account})
+def _prefix_list(aws: Aws, _: str, inputs: Properties) -> Properties:
+    lists = aws.ec2.describe_prefix_lists(Filters=[{"Name": "prefix-list-name", "Values": [inputs["serviceName"]]}])
+    return {"prefixListId": lists["PrefixLists"][0]["PrefixListId"], "state": "available"}
+
+
+def _tables(aws: Aws, state: Properties) -> Any:
+    return aws.ec2.describe_route_tables(RouteTableIds=[state["routeTableId"]])["RouteTables"]
 
 
 def _create_route(aws: Aws, inputs: Properties) -> Created:
-    table, destination = inputs["routeTableId"], inputs["destinationCidrBlock"]
-    aws.ec2.create_route(RouteTableId=table, DestinationCidrBlock=destination, GatewayId=inputs["gatewayId"])
-    return Created(f"r-{table}{destination}", {"state": "active", "origin": "CreateRoute"})
+    aws.call("ec2", "create_route", inputs)
+    made = f"r-{inputs['routeTableId']}{inputs['destinationCidrBlock']}"
+    return Created(made, {"state": "active", "origin": "CreateRoute"})
 
 
 def _route_exists(aws: Aws, _: str, state: Properties) -> bool:
-    tables = aws.ec2.describe_route_tables(RouteTableIds=[state["routeTableId"]])["RouteTables"]
-    return any(
-        route.get("DestinationCidrBlock") == state["destinationCidrBlock"]
-        for table in tables
-        for route in table["Routes"]
-    )
+    routes = [route for table in _tables(aws, state) for route in table["Routes"]]
+    return any(route.get("DestinationCidrBlock") == state["destinationCidrBlock"] for route in routes)
 
 
 def _associate(aws: Aws, inputs: Properties) -> Created:
-    made = aws.ec2.associate_route_table(RouteTableId=inputs["routeTableId"], SubnetId=inputs["subnetId"])
-    return Created(made["AssociationId"])
+    return Created(aws.call("ec2", "associate_route_table", inputs)["AssociationId"])
 
 
 def _association_exists(aws: Aws, association: str, state: Properties) -> bool:
-    tables = aws.ec2.describe_route_tables(RouteTableIds=[state["routeTableId"]])["RouteTables"]
-    return any(each["RouteTableAssociationId"] == association for table in tables for each in table["Associations"])
+    associations = [each for table in _tables(aws, state) for each in table["Associations"]]
+    return any(each["RouteTableAssociationId"] == association for each in associations)
 
 
-def _create_endpoint(aws: Aws, inputs: Properties) -> Created:
-    endpoint = aws.ec2.create_vpc_endpoint(
-        VpcId=inputs["vpcId"],
-        ServiceName=inputs["serviceName"],
-        VpcEndpointType=inputs.get("vpcEndpointType") or "Gateway",
-        RouteTableIds=inputs.get("routeTableIds") or [],
-        TagSpecifications=on_creation("vpc-endpoint", aws.tags(inputs)),
-    )["VpcEndpoint"]["VpcEndpointId"]
-    lists = aws.ec2.describe_prefix_lists(Filters=[{"Name": "prefix-list-name", "Values": [inputs["serviceName"]]}])
-    prefix_list = lists["PrefixLists"][0]["PrefixListId"]
-    return Created(
-        endpoint,
-        {"arn": aws.arn("ec2", f"vpc-endpoint/{endpoint}"), "prefixListId": prefix_list, "state": "available"},
-    )
-
-
-def _endpoint_exists(aws: Aws, endpoint: str, _: Properties) -> bool:
-    found = aws.ec2.describe_vpc_endpoints(VpcEndpointIds=[endpoint])["VpcEndpoints"]
-    return any(each["State"] not in ("deleted", "deleting") for each in found)
-
-
-def _create_group(aws: Aws, inputs: Properties) -> Created:
-    if inputs.get("ingress") or inputs.get("egress"):
-        raise NotImplementedError("the double has no rules inside a SecurityGroup; use aws.vpc.SecurityGroup*Rule")
-    group = aws.ec2.create_security_group(
-        GroupName=inputs["name"],
-        Description=inputs.get("description") or "Managed by Pulumi",
-        VpcId=inputs["vpcId"],
-        TagSpecifications=on_creation("security-group", aws.tags(inputs)),
-    )["GroupId"]
-    # the real provider takes away the rule that lets everything out, which AWS adds
+def _close(aws: Aws, group: str, _: Properties) -> None:
+    """The real provider takes away the rule that lets everything out, which AWS adds."""
     aws.ec2.revoke_security_group_egress(GroupId=group, IpPermissions=[ANYWHERE])
-    return Created(group, {"arn": aws.arn("ec2", f"security-group/{group}"), "ownerId": aws.account})
 
 
-def _delete_group(aws: Aws, group: str, state: Properties) -> None:
+def _revoke_rules(aws: Aws, group: str, state: Properties) -> None:
     if state.get("revokeRulesOnDelete"):
         for found in aws.ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"]:
             _revoke_if_there(aws.ec2.revoke_security_group_ingress, group, found["IpPermissions"])
             _revoke_if_there(aws.ec2.revoke_security_group_egress, group, found["IpPermissionsEgress"])
-    aws.ec2.delete_security_group(GroupId=group)
 
 
 def _revoke_if_there(revoke: Any, group: str, permissions: Sequence[Any]) -> None:
@@ -145,12 +91,13 @@ def _permission(inputs: Properties) -> dict[str, Any]:
     permission: dict[str, Any] = {"IpProtocol": inputs["ipProtocol"]}
     if inputs.get("fromPort") is not None:
         permission |= {"FromPort": inputs["fromPort"], "ToPort": inputs["toPort"]}
-    if inputs.get("cidrIpv4"):
-        permission["IpRanges"] = [{"CidrIp": inputs["cidrIpv4"], **described}]
-    if inputs.get("referencedSecurityGroupId"):
-        permission["UserIdGroupPairs"] = [{"GroupId": inputs["referencedSecurityGroupId"], **described}]
-    if inputs.get("prefixListId"):
-        permission["PrefixListIds"] = [{"PrefixListId": inputs["prefixListId"], **described}]
+    for name, sources, source in (
+        ("cidrIpv4", "IpRanges", "CidrIp"),
+        ("referencedSecurityGroupId", "UserIdGroupPairs", "GroupId"),
+        ("prefixListId", "PrefixListIds", "PrefixListId"),
+    ):
+        if inputs.get(name):
+            permission[sources] = [{source: inputs[name], **described}]
     return permission
 
 
@@ -173,59 +120,43 @@ def _rule(direction: str) -> Kind:
         revoke = getattr(aws.ec2, f"revoke_security_group_{direction}")
         revoke(GroupId=state["securityGroupId"], IpPermissions=[_permission(state)])
 
-    return _tagged(create, exists, delete)
-
-
-def _tagged(create: Any, exists: Any, delete: Any, **more: Any) -> Kind:
-    return Kind(create, exists, delete, retag=retag_ec2, **more)
+    return Kind(create, exists, delete, retag=retag_ec2)
 
 
 KINDS: Mapping[str, Kind] = {
-    "aws:ec2/vpc:Vpc": _tagged(
-        _create_vpc,
-        lambda aws, vpc, _: aws.ec2.describe_vpcs(VpcIds=[vpc])["Vpcs"],
-        lambda aws, vpc, _: aws.ec2.delete_vpc(VpcId=vpc),
-    ),
-    "aws:ec2/internetGateway:InternetGateway": _tagged(
-        _create_gateway,
-        lambda aws, gateway, _: aws.ec2.describe_internet_gateways(InternetGatewayIds=[gateway])["InternetGateways"],
-        _delete_gateway,
-    ),
-    "aws:ec2/subnet:Subnet": _tagged(
-        _create_subnet,
-        lambda aws, subnet, _: aws.ec2.describe_subnets(SubnetIds=[subnet])["Subnets"],
-        lambda aws, subnet, _: aws.ec2.delete_subnet(SubnetId=subnet),
-        update=_map_public_ip,
-        in_place=frozenset({"mapPublicIpOnLaunch"}),
-    ),
-    "aws:ec2/routeTable:RouteTable": _tagged(
-        _create_route_table,
-        lambda aws, table, _: aws.ec2.describe_route_tables(RouteTableIds=[table])["RouteTables"],
-        lambda aws, table, _: aws.ec2.delete_route_table(RouteTableId=table),
-    ),
     "aws:ec2/route:Route": Kind(
-        _create_route,
-        _route_exists,
-        lambda aws, _, state: aws.ec2.delete_route(
-            RouteTableId=state["routeTableId"], DestinationCidrBlock=state["destinationCidrBlock"]
-        ),
+        _create_route, _route_exists, lambda aws, _, state: aws.call("ec2", "delete_route", state)
     ),
     "aws:ec2/routeTableAssociation:RouteTableAssociation": Kind(
         _associate,
         _association_exists,
         lambda aws, association, _: aws.ec2.disassociate_route_table(AssociationId=association),
     ),
-    "aws:ec2/vpcEndpoint:VpcEndpoint": _tagged(
-        _create_endpoint,
-        _endpoint_exists,
-        lambda aws, endpoint, _: aws.ec2.delete_vpc_endpoints(VpcEndpointIds=[endpoint]),
-    ),
-    "aws:ec2/securityGroup:SecurityGroup": _tagged(
-        _create_group,
-        lambda aws, group, _: aws.ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"],
-        _delete_group,
-        auto_named="name",
-    ),
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": _rule("ingress"),
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": _rule("egress"),
+} | {
+    row.token: row.kind
+    for row in (
+        ByCalls("aws:ec2/vpc:Vpc", then=_set_vpc_attributes),
+        ByCalls("aws:ec2/internetGateway:InternetGateway", then=_attach_gateway, before_deletion=_detach_gateway),
+        ByCalls(
+            "aws:ec2/subnet:Subnet",
+            outputs={"availabilityZone": "AvailabilityZone"},
+            then=_map_public_ip,
+            update=_map_public_ip,
+            in_place={"mapPublicIpOnLaunch"},
+        ),
+        ByCalls("aws:ec2/routeTable:RouteTable", unlearnt={"routes": "aws.ec2.Route"}),
+        ByCalls("aws:ec2/vpcEndpoint:VpcEndpoint", delete="delete_vpc_endpoints", then=_prefix_list),
+        ByCalls(
+            "aws:ec2/securityGroup:SecurityGroup",
+            "GroupId",
+            names={"GroupName": "name"},
+            defaults={"description": "Managed by Pulumi"},
+            unlearnt=dict.fromkeys(("ingress", "egress"), "aws.vpc.SecurityGroup*Rule"),
+            then=_close,
+            before_deletion=_revoke_rules,
+            auto_named="name",
+        ),
+    )
 }

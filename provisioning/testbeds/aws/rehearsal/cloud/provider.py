@@ -24,7 +24,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from provisioning.testbeds.aws.rehearsal.cloud import buckets, identity, instances, network, schedules
+from provisioning.testbeds.aws.rehearsal.cloud import instances, network, services
 from provisioning.testbeds.aws.rehearsal.cloud.kinds import Aws, Kind, is_gone
 from provisioning.testbeds.aws.rehearsal.cloud.lookups import LOOKUPS
 from provisioning.testbeds.aws.rehearsal.cloud.rules import rule_failures
@@ -40,9 +40,7 @@ from provisioning.testbeds.aws.rehearsal.cloud.values import Properties, closed,
 KINDS: Mapping[str, Kind] = {
     **network.KINDS,
     **instances.KINDS,
-    **buckets.KINDS,
-    **identity.KINDS,
-    **schedules.KINDS,
+    **services.KINDS,
 }
 TAGS = frozenset({"tags", "tagsAll"})
 MAPS = TAGS | {"volumeTags"}
