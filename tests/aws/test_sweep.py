@@ -12,7 +12,7 @@ from botocore.awsrequest import AWSResponse, HTTPHeaders
 from moto import mock_aws
 
 from provisioning.testbeds.aws.leftovers import Leftover
-from provisioning.testbeds.aws.rehearsal.cloud import capacity_reservations, placement_groups
+from provisioning.testbeds.aws.rehearsal.cloud import capacity_reservations, moto_patches, placement_groups
 from provisioning.testbeds.aws.sweep import Found, NotRemoved, Sweep
 from tests.aws.world import World, make_world
 
@@ -45,8 +45,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """moto in this process, with placement groups and capacity reservations."""
     for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
-    placement_groups.install()
-    capacity_reservations.install(lambda *_: None)
+    moto_patches.install(placement_groups, capacity_reservations)
     with mock_aws():
         yield
 

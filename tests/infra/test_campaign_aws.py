@@ -17,7 +17,8 @@ import pytest
 
 from bench.checkout import CHECKOUT
 from bench.results.folder import Results
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import REGION, Cloud, Faults
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults
+from provisioning.testbeds.aws.rehearsal.iam.reference import REGION
 
 pytestmark = [
     pytest.mark.integration,

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.testbeds.aws.rehearsal.cloud.things import client
-from provisioning.testbeds.aws.rehearsal.iam.arns import REGION
+from provisioning.testbeds.aws.rehearsal.iam.reference import REGION
 from tests.infra.permissions.needs import POLICY_FILE, REGION_PLACEHOLDER
 
 pytestmark = pytest.mark.integration

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from provisioning.testbeds.aws.rehearsal.iam.arns import REGION
 from provisioning.testbeds.aws.rehearsal.iam.asks import asks_of
 from provisioning.testbeds.aws.rehearsal.iam.policy import Ask, Policy, read_policy
-from provisioning.testbeds.aws.rehearsal.iam.questions import as_iam_has_it
+from provisioning.testbeds.aws.rehearsal.iam.reference import REGION, as_iam_has_it
 from tests.infra.permissions.product import CALLS, COMMANDS, PROVIDER_BEYOND
 from tests.infra.permissions.provider import recorded_calls, recorded_stack
 from tests.infra.recorded_program import ROOT

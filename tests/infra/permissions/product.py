@@ -9,28 +9,20 @@ from collections.abc import Mapping
 
 from infra.emr import SERVICE_POLICY
 from infra.preflight import PARAMETER
-from provisioning.testbeds.aws.rehearsal.iam.arns import (
-    REGION,
-    cluster_arn,
-    ec2_arn,
-    iam_arn,
-    quota_arn,
-    s3_arn,
-    schedule_arn,
-)
 from provisioning.testbeds.aws.rehearsal.iam.policy import Ask
+from provisioning.testbeds.aws.rehearsal.iam.reference import REGION, arn
 
 Asks = tuple[Ask, ...]
 
 OUR_TAG = {"aws:ResourceTag/project": "samebox"}
 GIVEN_TAG = {"aws:RequestTag/project": "samebox"}
-ROLE, PROFILE = iam_arn("role", "samebox-host-1234567"), iam_arn("instance-profile", "samebox-host-1234567")
-BUCKET = s3_arn("samebox-smoke-1234567")
-OBJECT = s3_arn("samebox-smoke-1234567", "results/demo/manifest.json")
-GROUP = schedule_arn("samebox-end-1234567")
-QUOTA = quota_arn("ec2", "L-1216C47A")
+ROLE, PROFILE = arn("iam:role", "samebox-host-1234567"), arn("iam:instance-profile", "samebox-host-1234567")
+BUCKET = arn("s3:bucket", "samebox-smoke-1234567")
+OBJECT = arn("s3:object", "samebox-smoke-1234567", "results/demo/manifest.json")
+GROUP = arn("scheduler:schedule-group", "samebox-end-1234567")
+QUOTA = arn("servicequotas:quota", "ec2", "L-1216C47A")
 # by name, because no samebox policy is made: one that somebody tagged as ours is what the sweep would find
-MANAGED_POLICY = iam_arn("policy", "samebox-notes")
+MANAGED_POLICY = arn("iam:policy", "samebox-notes")
 
 
 def _plain(*actions: str, on: str = "*") -> Asks:
@@ -40,23 +32,24 @@ def _plain(*actions: str, on: str = "*") -> Asks:
 
 def _ours(action: str, *kinds: str) -> Asks:
     """An action of EC2 on existing things, found by our tag."""
-    return tuple(Ask(action, ec2_arn(kind, "1234567"), OUR_TAG) for kind in kinds)
+    return tuple(Ask(action, arn(f"ec2:{kind}", "1234567"), OUR_TAG) for kind in kinds)
 
 
 def _on_cluster(action: str) -> Asks:
-    return (Ask(f"elasticmapreduce:{action}", cluster_arn("j-1234567"), OUR_TAG),)
+    return (Ask(f"elasticmapreduce:{action}", arn("elasticmapreduce:cluster", "j-1234567"), OUR_TAG),)
 
 
 def _pass(role: str, service: str) -> Ask:
-    return Ask("iam:PassRole", iam_arn("role", role), {"iam:PassedToService": f"{service}.amazonaws.com"})
+    return Ask("iam:PassRole", arn("iam:role", role), {"iam:PassedToService": f"{service}.amazonaws.com"})
 
 
 def _dry_run() -> Asks:
     """A host that isn't launched, in the default VPC's subnet, tagged as it would be made: all is asked as if it were."""
     named = {
-        kind: ec2_arn(kind, "1234567") for kind in ("image", "network-interface", "security-group", "subnet", "volume")
+        kind: arn(f"ec2:{kind}", "1234567")
+        for kind in ("image", "network-interface", "security-group", "subnet", "volume")
     }
-    instance = ec2_arn("instance", "*")
+    instance = arn("ec2:instance", "*")
     return (
         *(Ask("ec2:RunInstances", arn) for arn in named.values()),
         Ask("ec2:RunInstances", instance, GIVEN_TAG),
@@ -66,7 +59,7 @@ def _dry_run() -> Asks:
 
 def _reservation() -> Asks:
     """Made and tagged in one call."""
-    made = ec2_arn("capacity-reservation", "*")
+    made = arn("ec2:capacity-reservation", "*")
     return (
         Ask("ec2:CreateCapacityReservation", made, GIVEN_TAG),
         Ask("ec2:CreateTags", made, {**GIVEN_TAG, "ec2:CreateAction": "CreateCapacityReservation"}),
@@ -84,7 +77,7 @@ CALLS: Mapping[str, Asks] = {
     "ec2.run_instances": _dry_run(),
     "emr.list_release_labels": _plain("elasticmapreduce:ListReleaseLabels"),
     "emr.list_supported_instance_types": _plain("elasticmapreduce:ListSupportedInstanceTypes"),
-    "iam.simulate_principal_policy": _plain("iam:SimulatePrincipalPolicy", on=iam_arn("user", "operator")),
+    "iam.simulate_principal_policy": _plain("iam:SimulatePrincipalPolicy", on=arn("iam:user", "operator")),
     "service-quotas.get_service_quota": _plain("servicequotas:GetServiceQuota", on=QUOTA),
     # the report on EMR
     "emr.list_clusters": _plain("elasticmapreduce:ListClusters"),
@@ -97,19 +90,19 @@ CALLS: Mapping[str, Asks] = {
     "emr.run_job_flow": (
         Ask("elasticmapreduce:RunJobFlow", context=GIVEN_TAG),
         # EMR asks about cluster/*, which has no tags yet
-        Ask("elasticmapreduce:AddTags", cluster_arn("*"), GIVEN_TAG),
+        Ask("elasticmapreduce:AddTags", arn("elasticmapreduce:cluster", "*"), GIVEN_TAG),
         _pass("samebox-report-service-1234567", "elasticmapreduce"),
         _pass("samebox-report-machine-1234567", "ec2"),
         # the account's first cluster ever: EMR makes the role by which it ends instances whose service role is gone
         Ask(
             "iam:CreateServiceLinkedRole",
-            iam_arn("role", "aws-service-role/elasticmapreduce.amazonaws.com/AWSServiceRoleForEMRCleanup"),
+            arn("iam:role", "aws-service-role/elasticmapreduce.amazonaws.com/AWSServiceRoleForEMRCleanup"),
             {"iam:AWSServiceName": "elasticmapreduce.amazonaws.com"},
         ),
     ),
     # and its end, seen to from outside
     "scheduler.create_schedule": (
-        *_plain("scheduler:CreateSchedule", on=schedule_arn("samebox-end-1234567", "end-j-1234567")),
+        *_plain("scheduler:CreateSchedule", on=arn("scheduler:schedule", "samebox-end-1234567", "end-j-1234567")),
         _pass("samebox-end-1234567", "scheduler"),
     ),
     # results in the bucket; large ones in parts, which are taken back when the sending fails
@@ -177,7 +170,7 @@ CALLS: Mapping[str, Asks] = {
     "iam.delete_policy": _plain("iam:DeletePolicy", on=MANAGED_POLICY),
     "scheduler.delete_schedule_group": (
         *_plain("scheduler:DeleteScheduleGroup", on=GROUP),
-        *_plain("scheduler:DeleteSchedule", on=schedule_arn("samebox-end-1234567", "end-broker-1")),
+        *_plain("scheduler:DeleteSchedule", on=arn("scheduler:schedule", "samebox-end-1234567", "end-broker-1")),
     ),
 }
 
@@ -216,9 +209,9 @@ PROVIDER_BEYOND: Mapping[str, Asks] = {
     # looked up, and used without a tag of ours
     "the network is a given one": (
         *_plain("ec2:DescribeVpcs", "ec2:DescribeSubnets", "ec2:DescribeRouteTables", "ec2:DescribePrefixLists"),
-        *_plain("ec2:DescribeVpcAttribute", on=ec2_arn("vpc", "1234567")),
-        *_plain("ec2:CreateSecurityGroup", on=ec2_arn("vpc", "1234567")),
-        Ask("ec2:CreateSecurityGroup", ec2_arn("security-group", "*"), GIVEN_TAG),
+        *_plain("ec2:DescribeVpcAttribute", on=arn("ec2:vpc", "1234567")),
+        *_plain("ec2:CreateSecurityGroup", on=arn("ec2:vpc", "1234567")),
+        Ask("ec2:CreateSecurityGroup", arn("ec2:security-group", "*"), GIVEN_TAG),
         *_dry_run(),
     ),
     "operatorCidr has changed": _ours("ec2:ModifySecurityGroupRules", "security-group", "security-group-rule"),

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from moto.core.request import Request
+
 from provisioning.testbeds.aws.rehearsal.iam.asks import made_by
 from provisioning.testbeds.aws.rehearsal.iam.calls import Call, read_call
 
@@ -35,9 +37,12 @@ class Stack:
 def recorded_calls() -> tuple[Call, ...]:
     """All of them, equal ones once, in the order of their first appearance."""
     lines = map(json.loads, RECORDED.read_text().splitlines())
-    return tuple(
-        read_call(line["service"], line["method"], line["path"], line["body"], times=line["times"]) for line in lines
-    )
+    return tuple(read_call(line["service"], _request(line), line["times"]) for line in lines)
+
+
+def _request(line: Mapping[str, str]) -> Request:
+    of_query = {"Content-Type": "application/x-www-form-urlencoded"} if line["path"] == "/" else {}
+    return Request.from_primitives(line["method"], f"http://localhost{line['path']}", of_query, line["body"])
 
 
 @cache

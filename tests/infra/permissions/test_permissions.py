@@ -12,11 +12,9 @@ import botocore.session
 import pytest
 from botocore import xform_name
 
-from provisioning.testbeds.aws.rehearsal.iam.arns import REGION
 from provisioning.testbeds.aws.rehearsal.iam.asks import asks_of
 from provisioning.testbeds.aws.rehearsal.iam.policy import Policy
-from provisioning.testbeds.aws.rehearsal.iam.questions import as_iam_has_it
-from provisioning.testbeds.aws.rehearsal.iam.reference import GLOBAL_KEYS, reference
+from provisioning.testbeds.aws.rehearsal.iam.reference import GLOBAL_KEYS, REGION, as_iam_has_it, reference
 from tests.infra.permissions.needs import NOT_ON_AWS, Need, all_needs, operator_policy, product_needs, provider_needs
 from tests.infra.permissions.product import CALLS, COMMANDS, PROVIDER_BEYOND, Asks
 from tests.infra.permissions.provider import recorded_calls, recorded_stack

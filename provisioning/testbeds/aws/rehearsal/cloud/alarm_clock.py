@@ -10,7 +10,7 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -22,12 +22,11 @@ from moto.iam.models import iam_backends
 from moto.scheduler.models import scheduler_backends
 
 from provisioning.testbeds.aws.rehearsal.cloud.known import KnownThings
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import MACHINE
-from provisioning.testbeds.aws.rehearsal.iam.arns import ACCOUNT, REGION
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import MACHINE, injected
 from provisioning.testbeds.aws.rehearsal.iam.asks import asks_of
-from provisioning.testbeds.aws.rehearsal.iam.calls import Call, flat
+from provisioning.testbeds.aws.rehearsal.iam.calls import Call
 from provisioning.testbeds.aws.rehearsal.iam.policy import read_policy
-from provisioning.testbeds.aws.rehearsal.iam.questions import as_iam_has_it
+from provisioning.testbeds.aws.rehearsal.iam.reference import ACCOUNT, REGION, as_iam_has_it
 
 LOOK_EVERY_S = 0.2
 TARGET = re.compile(r"arn:aws:scheduler:::aws-sdk:(\w+):(\w+)")
@@ -35,10 +34,10 @@ SCHEDULER = "scheduler.amazonaws.com"
 
 
 class AlarmClock:
-    """Looks at the schedules of one region until it is stopped. `ahead_s` is how far its clock goes before this machine's."""
+    """Looks at the schedules of one region until it is stopped."""
 
-    def __init__(self, endpoint: str, ahead_s: Callable[[], float]) -> None:
-        self._endpoint, self._ahead_s = endpoint, ahead_s
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
         self._over = threading.Event()
         self._fired: set[tuple[str, str]] = set()
         self._thread = threading.Thread(target=self._run, name="alarm-clock", daemon=True)
@@ -54,7 +53,7 @@ class AlarmClock:
 
     def _run(self) -> None:
         while not self._over.wait(LOOK_EVERY_S):
-            now = datetime.now(UTC) + timedelta(seconds=self._ahead_s())
+            now = datetime.now(UTC) + timedelta(seconds=injected().clock_ahead_s)
             for group, schedule in _schedules():
                 moment = (schedule.arn, schedule.schedule_expression)
                 if moment not in self._fired and schedule.state == "ENABLED" and _is_due(schedule, now):
@@ -74,7 +73,7 @@ class AlarmClock:
         make: Any = boto3.client
         client = make(service, REGION, **keys)
         # by the name that the service's requests are signed for
-        call = Call(client.meta.service_model.signing_name, operation, dict(flat(given)))
+        call = Call(client.meta.service_model.signing_name, operation, given)
         refused = _refused(schedule, call)
         if refused:
             _log(f"{schedule.name}: {refused}")

@@ -6,8 +6,7 @@ matches it; which hosts run in one is reckoned anew whenever it is asked.
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,28 +14,22 @@ from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.responses import EC2Response
-from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, EC2_RESOURCE_TO_PREFIX
 
-from provisioning.testbeds.aws.rehearsal.cloud.placement_groups import HOLDERS, groups, matches, with_tags
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import injected
+from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import added_to
+from provisioning.testbeds.aws.rehearsal.cloud.placement_groups import (
+    HOLDERS,
+    arn,
+    described,
+    groups,
+    members,
+    new_id,
+    tagged,
+)
 
-RESOURCE, PREFIX = "capacity-reservation", "cr"
+RESOURCE, PREFIX, ID = "capacity-reservation", "cr", "CapacityReservationId"
+EC2_TYPES = {RESOURCE: PREFIX}
 ACTIVE, CANCELLED = "active", "cancelled"
-# zone and type of what is asked for; raises where there is no room
-RequireRoom = Callable[[str, str], None]
-
-
-def install(require_room: RequireRoom) -> None:
-    """Teaches moto's EC2 the calls. `require_room` refuses what a test says that there is no room for."""
-
-    def create(self: Any) -> ActionResult:
-        return create_capacity_reservation(self, require_room)
-
-    EC2Response.create_capacity_reservation = create  # type: ignore[attr-defined]
-    for action in (describe_capacity_reservations, modify_capacity_reservation, cancel_capacity_reservation):
-        setattr(EC2Response, action.__name__, action)
-    EC2_RESOURCE_TO_PREFIX[RESOURCE], EC2_PREFIX_TO_RESOURCE[PREFIX] = PREFIX, RESOURCE
-    if _held_by not in HOLDERS:
-        HOLDERS.append(_held_by)
 
 
 def reservations(backend: Any) -> dict[str, dict[str, Any]]:
@@ -54,72 +47,69 @@ def free_places(backend: Any, *, group: str, kind: str, zone: str) -> int:
     )
 
 
-def create_capacity_reservation(self: Any, require_room: RequireRoom) -> ActionResult:
+def require_room(zone: str) -> None:
+    """Refuses a zone that a test has made full, as EC2 does."""
+    if zone in injected().full_zones:
+        raise no_capacity()
+
+
+def no_capacity() -> EC2ClientError:
+    """EC2's words for a zone that is full."""
+    return EC2ClientError(
+        "InsufficientInstanceCapacity",
+        "We currently do not have sufficient capacity in the Availability Zone you requested. Our system will be "
+        "working on provisioning additional capacity.",
+    )
+
+
+@added_to(EC2Response)
+def create_capacity_reservation(self: Any) -> ActionResult:
     """CreateCapacityReservation: all of it or nothing."""
-    kind, zone, arn = (self._get_param(each) for each in ("InstanceType", "AvailabilityZone", "PlacementGroupArn"))
-    if self._get_param("InstanceMatchCriteria") != "open" or not arn:
+    names = ("InstanceType", "AvailabilityZone", "PlacementGroupArn", "InstancePlatform", "InstanceMatchCriteria")
+    asked = {name: self._get_param(name) for name in names}
+    kind, zone, group_arn = asked["InstanceType"], asked["AvailabilityZone"], asked["PlacementGroupArn"]
+    if asked["InstanceMatchCriteria"] != "open" or not group_arn:
         raise NotImplementedError("the local cloud has open reservations in placement groups, and no others")
-    group = next((each for each in groups(self.ec2_backend).values() if each["GroupArn"] == arn), None)
+    group = next((each for each in groups(self.ec2_backend).values() if each["GroupArn"] == group_arn), None)
     if group is None:
-        raise _refused("InvalidPlacementGroup.Unknown", f"The Placement Group '{arn}' is unknown.")
+        raise EC2ClientError("InvalidPlacementGroup.Unknown", f"The Placement Group '{group_arn}' is unknown.")
     if "cluster" not in INSTANCE_TYPES[kind]["PlacementGroupInfo"]["SupportedStrategies"]:
-        raise _refused("InvalidParameterCombination", f"{kind} isn't supported in a cluster placement group.")
+        raise EC2ClientError("InvalidParameterCombination", f"{kind} isn't supported in a cluster placement group.")
     if set(_zones(self.ec2_backend, group["GroupName"])) - {zone}:
-        raise _refused("InvalidParameterValue", f"The placement group {arn} isn't in {zone}.")
-    require_room(zone, kind)
-    made = {
-        "CapacityReservationId": f"{PREFIX}-{secrets.token_hex(9)[1:]}",
+        raise EC2ClientError("InvalidParameterValue", f"The placement group {group_arn} isn't in {zone}.")
+    require_room(zone)
+    made = asked | {
+        ID: new_id(PREFIX),
         "OwnerId": self.current_account,
-        "InstanceType": kind,
-        "InstancePlatform": self._get_param("InstancePlatform"),
-        "AvailabilityZone": zone,
-        "PlacementGroupArn": arn,
-        "InstanceMatchCriteria": "open",
         "Tenancy": "default",
         "State": ACTIVE,
         "CreateDate": datetime.now(UTC),
         **_changeable(self),
     }
-    made["CapacityReservationArn"] = (
-        f"arn:{self.partition}:ec2:{self.region}:{self.current_account}:{RESOURCE}/{made['CapacityReservationId']}"
-    )
-    reservations(self.ec2_backend)[made["CapacityReservationId"]] = made
-    self.ec2_backend.create_tags(
-        [made["CapacityReservationId"]], self._parse_tag_specification(RESOURCE).get(RESOURCE, {})
-    )
-    return ActionResult({"CapacityReservation": _shown(self.ec2_backend, made)})
+    made["CapacityReservationArn"] = arn(self, RESOURCE, made[ID])
+    reservations(self.ec2_backend)[made[ID]] = made
+    return ActionResult({"CapacityReservation": tagged(self, _shown(self.ec2_backend, made), RESOURCE, ID)})
 
 
+@added_to(EC2Response)
 def describe_capacity_reservations(self: Any) -> ActionResult:
     """DescribeCapacityReservations: by id, by tag, by state."""
-    ids = self._get_param("CapacityReservationIds", [])
-    for each in ids:
-        _require(self.ec2_backend, each)
-    filters = {entry["Name"]: entry["Values"] for entry in self._get_param("Filters", [])}
-    found = [
-        shown
-        for shown in (_shown(self.ec2_backend, each) for each in reservations(self.ec2_backend).values())
-        if (not ids or shown["CapacityReservationId"] in ids)
-        and all(matches(shown, name, values, {"state": "State"}) for name, values in filters.items())
-    ]
-    return ActionResult({"CapacityReservations": found})
+    chosen = [_require(self.ec2_backend, each) for each in self._get_param(f"{ID}s", [])]
+    shown = [_shown(self.ec2_backend, each) for each in chosen or reservations(self.ec2_backend).values()]
+    return ActionResult({"CapacityReservations": described(self, shown, ID, {"state": "State"})})
 
 
+@added_to(EC2Response)
 def modify_capacity_reservation(self: Any) -> ActionResult:
     """ModifyCapacityReservation: how many, and until when."""
-    reservation = _require(self.ec2_backend, self._get_param("CapacityReservationId"))
-    if reservation["State"] != ACTIVE:
-        raise _refused("InvalidCapacityReservationState", f"The reservation is {reservation['State']}.")
-    reservation |= _changeable(self)
+    _require(self.ec2_backend, self._get_param(ID), active=True).update(_changeable(self))
     return ActionResult({"Return": True})
 
 
+@added_to(EC2Response)
 def cancel_capacity_reservation(self: Any) -> ActionResult:
     """CancelCapacityReservation: hosts that run in it run on."""
-    reservation = _require(self.ec2_backend, self._get_param("CapacityReservationId"))
-    if reservation["State"] != ACTIVE:
-        raise _refused("InvalidCapacityReservationState", f"The reservation is {reservation['State']}.")
-    reservation["State"] = CANCELLED
+    _require(self.ec2_backend, self._get_param(ID), active=True)["State"] = CANCELLED
     return ActionResult({"Return": True})
 
 
@@ -128,55 +118,56 @@ def _changeable(self: Any) -> dict[str, Any]:
     count, ends, said = (self._get_param(each) for each in ("InstanceCount", "EndDateType", "EndDate"))
     until = datetime.fromisoformat(str(said)).replace(tzinfo=UTC) if said else None
     if (ends == "limited") != bool(until):
-        raise _refused("InvalidParameterCombination", "EndDate goes with an EndDateType of limited, and with no other.")
+        raise EC2ClientError(
+            "InvalidParameterCombination", "EndDate goes with an EndDateType of limited, and with no other."
+        )
     if until and until <= datetime.now(UTC):
-        raise _refused("InvalidParameterValue", f"EndDate {until} is in the past.")
+        raise EC2ClientError("InvalidParameterValue", f"EndDate {until} is in the past.")
     return {"TotalInstanceCount": int(count), "EndDateType": ends or "unlimited", "EndDate": until}
 
 
-def _require(backend: Any, identifier: str) -> dict[str, Any]:
-    if identifier not in reservations(backend):
-        raise _refused("InvalidCapacityReservationId.NotFound", f"The reservation {identifier} doesn't exist.")
-    return reservations(backend)[identifier]
+def _require(backend: Any, identifier: str, *, active: bool = False) -> dict[str, Any]:
+    found = reservations(backend).get(identifier)
+    if found is None:
+        raise EC2ClientError("InvalidCapacityReservationId.NotFound", f"The reservation {identifier} doesn't exist.")
+    if active and found["State"] != ACTIVE:
+        raise EC2ClientError("InvalidCapacityReservationState", f"The reservation is {found['State']}.")
+    return found
 
 
-def _active(backend: Any, group: str) -> Iterator[dict[str, Any]]:
-    arn = groups(backend)[group]["GroupArn"]
-    return (
-        each for each in reservations(backend).values() if each["State"] == ACTIVE and each["PlacementGroupArn"] == arn
-    )
+def _active(backend: Any, group: str) -> list[dict[str, Any]]:
+    in_group = [each for each in reservations(backend).values() if _group(each) == group]
+    return [each for each in in_group if each["State"] == ACTIVE]
+
+
+def _group(reservation: dict[str, Any]) -> str:
+    """The name of the placement group that it is in, by which its ARN ends."""
+    return str(reservation["PlacementGroupArn"].rpartition("/")[2])
 
 
 def _held_by(backend: Any, group: str) -> list[str]:
     """What keeps a group from being deleted."""
-    return [each["CapacityReservationId"] for each in _active(backend, group)]
+    return [each[ID] for each in _active(backend, group)]
 
 
-def _members(backend: Any, group: str) -> Iterator[Any]:
-    """The instances of a group that haven't ended."""
-    for reservation in backend.all_reservations():
-        for instance in reservation.instances:
-            if instance.placement.group_name == group and instance.state not in ("terminated", "shutting-down"):
-                yield instance
+HOLDERS.append(_held_by)
 
 
 def _zones(backend: Any, group: str) -> Iterator[str]:
     """Where the group stands: no more than one zone."""
-    yield from (instance.placement.zone for instance in _members(backend, group))
+    yield from (instance.placement.zone for instance in _running(backend, group))
     yield from (each["AvailabilityZone"] for each in _active(backend, group))
 
 
+def _running(backend: Any, group: str) -> list[Any]:
+    return [each for each in members(backend, group) if each.state != "shutting-down"]
+
+
 def _available(backend: Any, reservation: dict[str, Any]) -> int:
-    (group,) = (name for name, each in groups(backend).items() if each["GroupArn"] == reservation["PlacementGroupArn"])
-    kinds = [instance.instance_type for instance in _members(backend, group)]
+    kinds = [instance.instance_type for instance in _running(backend, _group(reservation))]
     return max(0, int(reservation["TotalInstanceCount"]) - kinds.count(reservation["InstanceType"]))
 
 
 def _shown(backend: Any, reservation: dict[str, Any]) -> dict[str, Any]:
     active = reservation["State"] == ACTIVE
-    shown = {**reservation, "AvailableInstanceCount": _available(backend, reservation) if active else 0}
-    return with_tags(backend, shown, "CapacityReservationId")
-
-
-def _refused(code: str, message: str) -> EC2ClientError:
-    return EC2ClientError(code, message)
+    return {**reservation, "AvailableInstanceCount": _available(backend, reservation) if active else 0}

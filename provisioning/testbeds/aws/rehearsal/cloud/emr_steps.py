@@ -16,6 +16,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,60 +30,63 @@ from moto.iam.models import iam_backends
 from werkzeug.exceptions import HTTPException
 
 from provisioning.testbeds.aws.rehearsal.cloud.cluster_machine import make_machine
-from provisioning.testbeds.aws.rehearsal.cloud.dependencies import hold_network, let_go
+from provisioning.testbeds.aws.rehearsal.cloud.corrections import hold_network, let_go
+from provisioning.testbeds.aws.rehearsal.cloud.launches import delay
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import injected, state_dir
+from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import instead_of
 from provisioning.testbeds.aws.rehearsal.cloud.yarn import nodes_of
 
 START_S = 1.0  # a real cluster takes minutes
 SHIPPING_S = 1.0  # a real cluster ships logs every five minutes
 LOOK_EVERY_S = 0.1
+CREDENTIALS: dict[str, str] = {}  # the clusters' own, with the cloud's endpoint: what their environment is told of AWS
 _machine_lock = threading.Lock()
 _lives: list[ClusterLife] = []
 
 
-def install(endpoint: str, folder: Path, credentials: dict[str, str], ending_s: Callable[[], float]) -> None:
-    """Gives every cluster made from now on a life. `folder` takes machines and containers; `credentials` are the cluster's own.
+@instead_of(Cluster)
+def run_bootstrap_actions(moto: Any, self: Any) -> None:
+    """A cluster has a life from then on."""
+    del moto
+    self.state = "STARTING"
+    self.life = ClusterLife(self)
+    _lives.append(self.life)
+    self.life.thread.start()
 
-    `ending_s` is how long a cluster that ends takes to do so just now.
-    """
 
-    def run_bootstrap_actions(self: Any) -> None:
-        self.state = "STARTING"
-        life = ClusterLife(self, endpoint, folder, credentials, ending_s)
-        self.life = life
-        _lives.append(life)
-        life.thread.start()
+@instead_of(Cluster)
+def add_steps(moto: Any, self: Any, steps: list[dict[str, Any]]) -> list[Step]:
+    """They wait for their turn."""
+    before = self.__dict__.get("state")
+    added: list[Step] = moto(self, steps)
+    for step in added:
+        step.state = "PENDING"
+    self.state = before
+    return added
 
-    moto_add_steps, moto_terminate = Cluster.add_steps, Cluster.terminate
 
-    def add_steps(self: Any, steps: list[dict[str, Any]]) -> list[Step]:
-        before = self.__dict__.get("state")
-        added = moto_add_steps(self, steps)
-        for step in added:
-            step.state = "PENDING"
-        self.state = before
-        return added
-
-    def terminate(self: Any) -> None:
-        if not self.life.thread.is_alive():
-            return  # it has ended already
+@instead_of(Cluster)
+def terminate(moto: Any, self: Any) -> None:
+    """It takes a while; one that has ended already is fine."""
+    if self.life.thread.is_alive():
         self.life.end()
-        moto_terminate(self)
+        moto(self)
         self.state = "TERMINATING"
 
-    def with_failure(moto_status: Any) -> property:
-        def status(self: Any) -> dict[str, Any]:
-            described: dict[str, Any] = moto_status(self)
-            details = getattr(self, "failure_details", None)
-            return {**described, "FailureDetails": details} if details else described
 
-        return property(status)
+@instead_of(Step)
+def status(moto: Any, self: Any) -> dict[str, Any]:
+    """With why a step failed."""
+    details = getattr(self, "failure_details", None)
+    described: dict[str, Any] = moto(self)
+    return {**described, "FailureDetails": details} if details else described
 
-    # moto looks for EMR's region in the host name only, and would put every cluster into us-east-1
-    ElasticMapReduceResponse.get_region_from_url = BaseResponse.get_region_from_url  # type: ignore[method-assign]
-    Cluster.run_bootstrap_actions = run_bootstrap_actions  # type: ignore[method-assign]
-    Cluster.add_steps = add_steps  # type: ignore[method-assign]
-    Cluster.terminate = terminate  # type: ignore[method-assign]
-    Step.status = with_failure(Step.__dict__["status"].fget)  # type: ignore[method-assign, assignment]
+
+@instead_of(ElasticMapReduceResponse)
+def get_region_from_url(moto: Any, self: Any, request: Any, full_url: str) -> str:
+    """moto looks for EMR's region in the host name only, and would put every cluster into us-east-1."""
+    del moto
+    return BaseResponse.get_region_from_url(self, request, full_url)
 
 
 def stop() -> None:
@@ -96,13 +100,9 @@ def stop() -> None:
 class ClusterLife:
     """One cluster from start to end, in a thread of its own."""
 
-    def __init__(
-        self, cluster: Any, endpoint: str, folder: Path, credentials: dict[str, str], ending_s: Callable[[], float]
-    ) -> None:
+    def __init__(self, cluster: Any) -> None:
         self.thread = threading.Thread(target=self._live, name=f"emr-{cluster.id}", daemon=True)
-        self._cluster, self._endpoint = cluster, endpoint
-        self._folder, self._credentials = folder, credentials
-        self._ending_s = ending_s
+        self._cluster, self._folder = cluster, state_dir() / "emr"
         self._ending = threading.Event()
         self._failed = False
 
@@ -127,9 +127,7 @@ class ClusterLife:
         for step in cluster.steps:
             if step.state in ("PENDING", "RUNNING"):
                 step.state = "CANCELLED"
-        began_s = time.monotonic()
-        while time.monotonic() - began_s < self._ending_s():  # its machines run on, and so does the bill
-            time.sleep(LOOK_EVERY_S)
+        delay(lambda: injected().ending_s)  # its machines run on, and so does the bill
         machines = [instance.ec2_instance_id for instance in cluster.ec2_instances]
         if machines:
             ec2.terminate_instances(machines)
@@ -184,11 +182,11 @@ class ClusterLife:
             (work / "stderr").write_text(f"Error: only command-runner.jar is there, not {step.jar}\n")
             return 1
         with _machine_lock:
-            machine = make_machine(self._folder / "machine", self._endpoint)
+            machine = make_machine(self._folder / "machine", CREDENTIALS["AWS_ENDPOINT_URL"])
         environment = {
             "PATH": f"{machine / 'bin'}:/usr/bin:/bin:{Path(shutil.which('java') or 'java').parent}",
             "HOME": str(work),
-            **self._credentials,
+            **CREDENTIALS,
             "MACHINE": str(machine),
             "CONTAINERS": str(work / "containers"),
             "YARN_NODES_MIB": ",".join(map(str, nodes_of(self._cluster.instance_groups, self._cluster.configurations))),
@@ -227,9 +225,9 @@ class ClusterLife:
             files[f"{base}/containers/{application}/{container}/{log.name}.gz"] = log
         s3 = boto3.client(
             "s3",
-            endpoint_url=self._endpoint,
-            aws_access_key_id=self._credentials["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=self._credentials["AWS_SECRET_ACCESS_KEY"],
+            endpoint_url=CREDENTIALS["AWS_ENDPOINT_URL"],
+            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
         )
         for key, file in files.items():
             if file.exists():
@@ -239,25 +237,20 @@ class ClusterLife:
         """What EMR finds wrong only when it starts a cluster; empty if nothing."""
         cluster = self._cluster
         iam, ec2 = iam_backends[cluster.emr_backend.account_id]["aws"], cluster.emr_backend.ec2_backend
+        profile, role = (name.rsplit("/", 1)[-1] for name in (cluster.role, cluster.service_role))
         checks: dict[str, Callable[[], Any]] = {
-            f"Invalid InstanceProfile: {cluster.role}.": lambda: iam.get_instance_profile(
-                cluster.role.rsplit("/", 1)[-1]
-            ),
-            f"Invalid ServiceRole: {cluster.service_role}.": lambda: iam.get_role(
-                cluster.service_role.rsplit("/", 1)[-1]
-            ),
-            f"The subnet {cluster.ec2_subnet_id} doesn't exist.": lambda: ec2.get_subnet(cluster.ec2_subnet_id),
-            f"The security group {cluster.master_security_group} doesn't exist.": lambda: _there(
-                ec2.get_security_group_from_id(cluster.master_security_group)
-            ),
-            f"The security group {cluster.slave_security_group} doesn't exist.": lambda: _there(
-                ec2.get_security_group_from_id(cluster.slave_security_group)
-            ),
+            f"Invalid InstanceProfile: {cluster.role}.": partial(iam.get_instance_profile, profile),
+            f"Invalid ServiceRole: {cluster.service_role}.": partial(iam.get_role, role),
+            f"The subnet {cluster.ec2_subnet_id} doesn't exist.": partial(ec2.get_subnet, cluster.ec2_subnet_id),
         }
+        for group in (cluster.master_security_group, cluster.slave_security_group):
+            checks[f"The security group {group} doesn't exist."] = partial(ec2.get_security_group_from_id, group)
         for sentence, look in checks.items():
             try:
-                look()
+                found = look()
             except (HTTPException, ServiceException, LookupError):
+                found = None
+            if found is None:
                 return sentence
         known = cluster.emr_backend.list_release_labels()
         return (
@@ -270,11 +263,6 @@ class ClusterLife:
         tags["aws:elasticmapreduce:job-flow-id"] = self._cluster.id
         if machines and tags:
             self._cluster.emr_backend.ec2_backend.create_tags(machines, tags)
-
-
-def _there(found: Any) -> None:
-    if found is None:
-        raise LookupError
 
 
 def _end_session(leader: int) -> None:

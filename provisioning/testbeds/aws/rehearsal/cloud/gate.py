@@ -10,117 +10,98 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from moto.core.request import Request
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
+from werkzeug.exceptions import NotFound
 
 from provisioning.testbeds.aws.rehearsal.cloud.known import KnownThings
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import OPERATOR, POLICY_FILE, Faults, injected
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import OPERATOR, Faults, held_policy, injected
+from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import instead_of
 from provisioning.testbeds.aws.rehearsal.cloud.refusals import Refusal, denied, expired, throttled
 from provisioning.testbeds.aws.rehearsal.iam.asks import asks_of
 from provisioning.testbeds.aws.rehearsal.iam.calls import Call, read_call
-from provisioning.testbeds.aws.rehearsal.iam.policy import Policy, read_policy
-from provisioning.testbeds.aws.rehearsal.iam.questions import as_iam_has_it
+from provisioning.testbeds.aws.rehearsal.iam.policy import read_policy
+from provisioning.testbeds.aws.rehearsal.iam.reference import as_iam_has_it
 
 Environ = dict[str, Any]
+# who signed a request, for which region, for which service as it is signed for
 SIGNED = re.compile(
     r"(?:Credential=|X-Amz-Credential=)([^/%]+)(?:/|%2F)\d+(?:/|%2F)([^/%]+)(?:/|%2F)([^/%]+)(?:/|%2F)aws4_request"
 )
 
 
-@dataclass(frozen=True)
-class Signature:
-    """By whom a request is signed, and for what: the service as it is signed for, not as its permissions are named."""
+class Throttling:
+    """The first calls of an action are too many, as many as the fault says, counted from when it came into force."""
 
-    key: str
-    region: str
-    service: str
-
-
-def signature_of(environ: Environ) -> Signature | None:
-    """None for a request that isn't signed."""
-    found = SIGNED.search(environ.get("HTTP_AUTHORIZATION", "")) or SIGNED.search(environ.get("QUERY_STRING", ""))
-    return Signature(*found.groups()) if found else None
-
-
-def policy_in_force(state_dir: Path) -> Policy | None:
-    """The one that the operator of the cloud with this folder is held to, if any."""
-    try:
-        return read_policy((state_dir / POLICY_FILE).read_text())
-    except FileNotFoundError:
-        return None
-
-
-class Gate:
-    """What is refused by the faults and the operator's policy in force in the cloud with this folder."""
-
-    def __init__(self, state_dir: Path) -> None:
-        self._state_dir = state_dir
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._throttled: Mapping[str, int] = {}
+        self._in_force: Mapping[str, int] = {}
         self._refused: Counter[str] = Counter()
 
-    def refusal(self, environ: Environ) -> Refusal | None:
-        """None lets it pass. What no call can be read from passes: moto says what is wrong with it."""
-        signature, faults, policy = signature_of(environ), injected(self._state_dir), policy_in_force(self._state_dir)
-        if signature is None or signature.key != OPERATOR:
-            return None
-        if faults.credentials_expired:
-            return expired(signature.service)
-        if not faults.throttled and policy is None:
-            return None
-        try:
-            call = _call(environ, signature.service)
-        except ValueError:
-            return None
-        if self._is_throttled(call, faults):
-            return throttled(signature.service)
-        return _judged(call, signature, policy) if policy is not None else None
-
-    def _is_throttled(self, call: Call, faults: Faults) -> bool:
-        """The first calls of an action, as many as the fault says, counted from when it came into force."""
+    def refuses(self, call: Call, faults: Faults) -> bool:
+        """Whether this call is one of them."""
         with self._lock:
-            if faults.throttled != self._throttled:
-                self._throttled, self._refused = faults.throttled, Counter()
+            if faults.throttled != self._in_force:
+                self._in_force, self._refused = faults.throttled, Counter()
             if self._refused[call.action] >= faults.throttled.get(call.action, 0):
                 return False
             self._refused[call.action] += 1
             return True
 
 
-def _judged(call: Call, signature: Signature, policy: Policy) -> Refusal | None:
-    for ask in asks_of(call, KnownThings(signature.region)):
-        if not policy.allowing(as_iam_has_it(ask, signature.region)):
-            return denied(signature.service, ask.action, ask.resource)
+_throttling = Throttling()
+
+
+@instead_of(DomainDispatcherApplication)
+def __call__(moto: Any, self: Any, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """Moto's, for what isn't refused."""
+    refusal = _refusal(environ)
+    if refusal is None:
+        passed: Iterable[bytes] = moto(self, environ, start_response)
+        return passed
+    _content(environ)  # or its rest is the next request's beginning
+    status, headers, body = refusal.answer(environ.get("CONTENT_TYPE", ""))
+    body = b"" if environ["REQUEST_METHOD"] == "HEAD" else body
+    start_response(status, [*headers, ("Content-Length", str(len(body)))])
+    return [body]
+
+
+def _refusal(environ: Environ) -> Refusal | None:
+    """None lets it pass. What no call can be read from passes: moto says what is wrong with it."""
+    signed = SIGNED.search(environ.get("HTTP_AUTHORIZATION", "")) or SIGNED.search(environ.get("QUERY_STRING", ""))
+    if signed is None or signed[1] != OPERATOR:
+        return None
+    faults, policy, region, service = injected(), held_policy(), signed[2], signed[3]
+    if faults.credentials_expired:
+        return expired(service)
+    if not faults.throttled and policy is None:
+        return None
+    try:
+        call = _call(environ, service)
+    except NotFound:
+        return None
+    if _throttling.refuses(call, faults):
+        return throttled(service)
+    held = read_policy(policy) if policy is not None else None
+    for ask in asks_of(call, KnownThings(region)) if held else ():
+        if held and not held.allowing(as_iam_has_it(ask, region)):
+            return denied(service, ask.action, ask.resource)
     return None
 
 
 def _call(environ: Environ, service: str) -> Call:
-    path = environ["PATH_INFO"] + (f"?{environ['QUERY_STRING']}" if environ.get("QUERY_STRING") else "")
-    body = ""
-    if service != "s3":  # no permission depends on an object's content
-        content = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    if service == "s3":  # no permission depends on an object's content
+        return read_call(service, Request(environ))
+    content = _content(environ)
+    environ["wsgi.input"] = io.BytesIO(content)
+    try:
+        return read_call(service, Request(environ))
+    finally:
         environ["wsgi.input"] = io.BytesIO(content)
-        body = content.decode()
-    return read_call(service, environ["REQUEST_METHOD"], path, body, environ.get("HTTP_X_AMZ_TARGET", ""))
 
 
-def install(state_dir: Path) -> None:
-    """Puts the gate before moto's server."""
-    gate, moto_call = Gate(state_dir), DomainDispatcherApplication.__call__
-
-    def call(self: Any, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        refusal = gate.refusal(environ)
-        if refusal is None:
-            passed: Iterable[bytes] = moto_call(self, environ, start_response)
-            return passed
-        environ["wsgi.input"].read(
-            int(environ.get("CONTENT_LENGTH") or 0)
-        )  # or its rest is the next request's beginning
-        body = b"" if environ["REQUEST_METHOD"] == "HEAD" else refusal.body
-        start_response(refusal.status, [*refusal.headers, ("Content-Length", str(len(body)))])
-        return [body]
-
-    DomainDispatcherApplication.__call__ = call  # type: ignore[method-assign]
+def _content(environ: Environ) -> bytes:
+    content: bytes = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    return content

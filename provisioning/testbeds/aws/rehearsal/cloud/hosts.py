@@ -20,11 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from moto.ec2.models.instances import Instance
-
 from provisioning.errors import MissingRequirement
 from provisioning.testbeds.aws.rehearsal.cloud.first_boot import MACHINE, SSH_PORT, lay_out
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import injected
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import CHECKOUT, injected, state_dir
 
 PROGRAMS = {
     "unshare": "util-linux",
@@ -40,7 +38,6 @@ DISK_BYTES = 16 * 2**30  # files with holes: they take what is written to them
 BLOCKS = range(100, 255)
 END_TIMEOUT_S = 20.0
 CONTROL_GROUPS = ("/sys/fs/cgroup/blkio", "/sys/fs/cgroup")
-_CHECKOUT = Path(__file__).resolve().parents[5]
 
 
 def require_hosts() -> None:
@@ -58,32 +55,17 @@ def require_hosts() -> None:
 
 
 class Hosts:
-    """The hosts of the cloud with the folder `state_dir`."""
+    """The hosts of the cloud whose process this is."""
 
-    def __init__(self, state_dir: Path) -> None:
+    def __init__(self) -> None:
         require_hosts()
-        self._state_dir, self._folder = state_dir, state_dir / FOLDER
+        self._folder = state_dir() / FOLDER
         self._reserved, self._addresses = _reserve_block()
         self.environment: Mapping[str, str] = {}  # by which a host reaches the cloud
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._ending = threading.Lock()
         # its thread is the hosts' parent: a request's thread would take them with it when it ends
         self._starter = ThreadPoolExecutor(max_workers=1)
-
-    def install(self) -> None:
-        """Lets an instance's end, however it comes, be its host's end."""
-        moto_terminate, moto_stop = Instance.terminate, Instance.stop
-
-        def terminate(instance: Any) -> Any:
-            self.end(instance.id)
-            return moto_terminate(instance)
-
-        def stop(instance: Any) -> Any:
-            self.end(instance.id)
-            return moto_stop(instance)
-
-        Instance.terminate = terminate  # type: ignore[assignment, method-assign]
-        Instance.stop = stop  # type: ignore[assignment, method-assign]
 
     def launched(self, instance: Any) -> None:
         """Starts the host of a new instance, which answers soon."""
@@ -129,8 +111,8 @@ class Hosts:
         command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--kill-child=KILL", "--fork"]
         command += ["--mount", "--pid", "--uts", "--ipc", "--propagation", "private"]
         tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
-        bytes_per_s = injected(self._state_dir).disk_bytes_per_s.get(tags.get(HOST_TAG, ""), 0)
-        arguments = [str(folder), name, str(bytes_per_s), str(_CHECKOUT), str(Path.home())]
+        bytes_per_s = injected().disk_bytes_per_s.get(tags.get(HOST_TAG, ""), 0)
+        arguments = [str(folder), name, str(bytes_per_s), str(CHECKOUT), str(Path.home())]
 
         def start() -> subprocess.Popen[bytes]:
             with (folder / "console.log").open("wb") as console:

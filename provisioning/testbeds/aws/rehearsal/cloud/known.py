@@ -11,7 +11,8 @@ from moto.emr.models import emr_backends
 from moto.iam.models import iam_backends
 
 from provisioning.testbeds.aws.rehearsal.cloud.placement_groups import groups
-from provisioning.testbeds.aws.rehearsal.iam.arns import ACCOUNT
+from provisioning.testbeds.aws.rehearsal.iam.calls import tag_table
+from provisioning.testbeds.aws.rehearsal.iam.reference import ACCOUNT
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class KnownThings:
         """Those that it has now; none of what doesn't exist."""
         if kind == "cluster":
             cluster = emr_backends[ACCOUNT][self.region].clusters.get(name)
-            return {each["Key"]: each["Value"] for each in cluster.tags} if cluster else {}
+            return tag_table(cluster.tags) if cluster else {}
         ec2 = ec2_backends[ACCOUNT][self.region]
         found: Mapping[str, str] = ec2.tags.get(self._id(ec2, kind, name), {})
         return found

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from provisioning.testbeds.aws.rehearsal.iam.reference import REGION
+
 CHECKOUT = Path(__file__).resolve().parents[5]
-REGION = "us-west-2"
+STATE_VARIABLE = "SAMEBOX_CLOUD"  # in the environment of the cloud's process: its folder
 FAULTS_FILE = "faults.json"
 LAUNCHING = ".launching"
 LOG_FILE = "server.log"
@@ -79,34 +82,47 @@ class Cloud:
         partial.replace(self.state_dir / name)
 
 
-def injected(state_dir: Path) -> Faults:
-    """The faults in force in the cloud with this folder."""
-    try:
-        recorded = json.loads((state_dir / FAULTS_FILE).read_text())
-    except FileNotFoundError:
-        return Faults()
-    return Faults(**recorded)
+def state_dir() -> Path:
+    """The folder of the cloud whose process this is."""
+    return Path(os.environ[STATE_VARIABLE])
+
+
+def injected() -> Faults:
+    """The faults in force in the cloud whose process this is; none where it is no cloud's."""
+    recorded = _put_there(FAULTS_FILE)
+    return Faults(**json.loads(recorded)) if recorded else Faults()
+
+
+def held_policy() -> str | None:
+    """The policy that the operator is held to; None allows everything."""
+    return _put_there(POLICY_FILE)
+
+
+def _put_there(name: str) -> str | None:
+    with contextlib.suppress(FileNotFoundError, KeyError):
+        return (state_dir() / name).read_text()
+    return None
 
 
 @contextlib.contextmanager
-def local_cloud(state_dir: Path, *, hosts: bool) -> Iterator[Cloud]:
+def local_cloud(folder: Path, *, hosts: bool) -> Iterator[Cloud]:
     """A fresh cloud on a free port of 127.0.0.1; with `hosts`, its instances are sshd hosts on loopback addresses.
 
-    `state_dir` holds its log, its faults and its hosts' files; the hosts have ended and their files are gone afterwards.
+    `folder` holds its log, its faults and its hosts' files; the hosts have ended and their files are gone afterwards.
     """
-    state_dir = state_dir.absolute()
-    state_dir.mkdir(parents=True, exist_ok=True)
+    folder = folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
     command = [
         sys.executable,
         "-m",
         "provisioning.testbeds.aws.rehearsal.cloud.server",
-        str(state_dir),
         *(["--hosts"] if hosts else []),
     ]
-    with (state_dir / LOG_FILE).open("a") as log:
+    with (folder / LOG_FILE).open("a") as log:
         server = subprocess.Popen(
             command,
             cwd=CHECKOUT,
+            env={**os.environ, STATE_VARIABLE: str(folder)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -117,9 +133,9 @@ def local_cloud(state_dir: Path, *, hosts: bool) -> Iterator[Cloud]:
     try:
         greeting = server.stdout.readline()
         if not greeting:
-            raise RuntimeError(f"the local cloud didn't start:\n{(state_dir / LOG_FILE).read_text()[-2000:]}")
+            raise RuntimeError(f"the local cloud didn't start:\n{(folder / LOG_FILE).read_text()[-2000:]}")
         endpoint = str(json.loads(greeting)["endpoint"])
-        yield Cloud(endpoint, REGION, environment(endpoint), state_dir)
+        yield Cloud(endpoint, REGION, environment(endpoint), folder)
     finally:
         server.stdin.close()
         try:

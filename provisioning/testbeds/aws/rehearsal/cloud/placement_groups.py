@@ -9,35 +9,37 @@ from typing import Any
 from moto.core.responses import ActionResult, EmptyResult
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.responses import EC2Response
-from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, EC2_RESOURCE_TO_PREFIX
+
+from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import added_to
 
 RESOURCE, PREFIX = "placement-group", "pg"
+EC2_TYPES = {RESOURCE: PREFIX}
 STRATEGIES = ("cluster", "partition", "spread")
 FILTERS = {"group-name": "GroupName", "group-arn": "GroupArn", "state": "State", "strategy": "Strategy"}
 # what else keeps a group from being deleted, beside its instances: from its backend and name, the ids
 HOLDERS: list[Callable[[Any, str], Sequence[str]]] = []
 
 
-def install() -> None:
-    """Teaches moto's EC2 the calls. The groups live in its backend, so that a reset of moto clears them too."""
-    for action in (create_placement_group, describe_placement_groups, delete_placement_group):
-        setattr(EC2Response, action.__name__, action)
-    # so that its tags are set, changed and found as those of everything else
-    EC2_RESOURCE_TO_PREFIX[RESOURCE], EC2_PREFIX_TO_RESOURCE[PREFIX] = PREFIX, RESOURCE
-
-
 def groups(backend: Any) -> dict[str, dict[str, Any]]:
-    """The groups of one account and region, by name."""
+    """The groups of one account and region, by name; in moto's backend, so that a reset of moto clears them too."""
     found: dict[str, dict[str, Any]] = backend.__dict__.setdefault("placement_groups", {})
     return found
 
 
-def require_group(backend: Any, name: str) -> None:
-    """Refuses a name that no group has, as EC2 does."""
+def require_group(backend: Any, name: str) -> dict[str, Any]:
+    """The group of a name. Refuses a name that no group has, as EC2 does."""
     if name not in groups(backend):
         raise EC2ClientError("InvalidPlacementGroup.Unknown", f"The Placement Group '{name}' is unknown.")
+    return groups(backend)[name]
 
 
+def members(backend: Any, group: str) -> list[Any]:
+    """The instances in a group that haven't ended."""
+    every = (instance for reservation in backend.all_reservations() for instance in reservation.instances)
+    return [each for each in every if each.placement.group_name == group and each.state != "terminated"]
+
+
+@added_to(EC2Response)
 def create_placement_group(self: Any) -> ActionResult:
     """CreatePlacementGroup."""
     name, strategy = self._get_param("GroupName"), self._get_param("Strategy") or "cluster"
@@ -45,61 +47,69 @@ def create_placement_group(self: Any) -> ActionResult:
         raise EC2ClientError("InvalidPlacementGroup.Duplicate", f"The placement group '{name}' already exists.")
     if strategy not in STRATEGIES:
         raise EC2ClientError("InvalidParameterValue", f"Value ({strategy}) for parameter strategy is invalid.")
-    group = {
-        "GroupName": name,
-        "State": "available",
-        "Strategy": strategy,
-        "GroupId": f"{PREFIX}-{secrets.token_hex(9)[1:]}",
-        "GroupArn": f"arn:{self.partition}:ec2:{self.region}:{self.current_account}:{RESOURCE}/{name}",
-    }
+    group = {"GroupName": name, "State": "available", "Strategy": strategy, "GroupId": new_id(PREFIX)}
+    group["GroupArn"] = arn(self, RESOURCE, name)
     groups(self.ec2_backend)[name] = group
-    self.ec2_backend.create_tags([group["GroupId"]], self._parse_tag_specification(RESOURCE).get(RESOURCE, {}))
-    return ActionResult({"PlacementGroup": with_tags(self.ec2_backend, group, "GroupId")})
+    return ActionResult({"PlacementGroup": tagged(self, group, RESOURCE, "GroupId")})
 
 
+@added_to(EC2Response)
 def describe_placement_groups(self: Any) -> ActionResult:
     """DescribePlacementGroups: by name, by id, by tag."""
-    for name in self._get_param("GroupNames", []):
-        require_group(self.ec2_backend, name)
     names, ids = self._get_param("GroupNames", []), self._get_param("GroupIds", [])
-    filters = {entry["Name"]: entry["Values"] for entry in self._get_param("Filters", [])}
-    found = [
-        group
-        for group in (with_tags(self.ec2_backend, each, "GroupId") for each in groups(self.ec2_backend).values())
-        if (not names or group["GroupName"] in names)
-        and (not ids or group["GroupId"] in ids)
-        and all(matches(group, name, values, FILTERS) for name, values in filters.items())
-    ]
-    return ActionResult({"PlacementGroups": found})
+    chosen = [require_group(self.ec2_backend, name) for name in names] or groups(self.ec2_backend).values()
+    chosen = [each for each in chosen if not ids or each["GroupId"] in ids]
+    return ActionResult({"PlacementGroups": described(self, chosen, "GroupId", FILTERS)})
 
 
+@added_to(EC2Response)
 def delete_placement_group(self: Any) -> EmptyResult:
     """DeletePlacementGroup: refused while an instance is in it, or capacity is reserved in it."""
     name = self._get_param("GroupName")
-    require_group(self.ec2_backend, name)
-    members = [
-        instance.id
-        for reservation in self.ec2_backend.all_reservations()
-        for instance in reservation.instances
-        if instance.placement.group_name == name and instance.state != "terminated"
-    ]
-    members += [each for holder in HOLDERS for each in holder(self.ec2_backend, name)]
-    if members:
+    group = require_group(self.ec2_backend, name)
+    held = [instance.id for instance in members(self.ec2_backend, name)]
+    held += [each for holder in HOLDERS for each in holder(self.ec2_backend, name)]
+    if held:
         raise EC2ClientError(
-            "InvalidPlacementGroup.InUse", f"The placement group '{name}' is in use by {', '.join(members)}."
+            "InvalidPlacementGroup.InUse", f"The placement group '{name}' is in use by {', '.join(held)}."
         )
-    self.ec2_backend.tags.pop(groups(self.ec2_backend).pop(name)["GroupId"], None)
+    del groups(self.ec2_backend)[name]
+    self.ec2_backend.tags.pop(group["GroupId"], None)
     return EmptyResult()
 
 
+def new_id(prefix: str) -> str:
+    """An id as EC2 gives them."""
+    return f"{prefix}-{secrets.token_hex(9)[1:]}"
+
+
+def arn(response: Any, resource: str, name: str) -> str:
+    """The name of a thing of the account and region that are asked."""
+    return f"arn:{response.partition}:ec2:{response.region}:{response.current_account}:{resource}/{name}"
+
+
+def tagged(response: Any, thing: dict[str, Any], resource: str, identifier: str) -> dict[str, Any]:
+    """What was made, with the tags that the request gives it; `identifier` is the key of its id."""
+    response.ec2_backend.create_tags([thing[identifier]], response._parse_tag_specification(resource).get(resource, {}))
+    return with_tags(response.ec2_backend, thing, identifier)
+
+
 def with_tags(backend: Any, thing: dict[str, Any], identifier: str) -> dict[str, Any]:
-    """The description of a thing with its tags; `identifier` is the key of its id."""
+    """The description of a thing with its tags."""
     tags = backend.tags.get(thing[identifier], {})
     return {**thing, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
 
-def matches(thing: dict[str, Any], name: str, values: list[str], fields: Mapping[str, str]) -> bool:
-    """Whether a described thing passes one filter, of those by tag and of `fields`."""
+def described(
+    response: Any, things: Sequence[dict[str, Any]], identifier: str, fields: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Those that pass the request's filters, by tag and by `fields`, with their tags."""
+    filters = {entry["Name"]: entry["Values"] for entry in response._get_param("Filters", [])}
+    shown = [with_tags(response.ec2_backend, each, identifier) for each in things]
+    return [each for each in shown if all(_matches(each, name, values, fields) for name, values in filters.items())]
+
+
+def _matches(thing: dict[str, Any], name: str, values: list[str], fields: Mapping[str, str]) -> bool:
     tags = {tag["Key"]: tag["Value"] for tag in thing["Tags"]}
     if name.startswith("tag:"):
         return tags.get(name.removeprefix("tag:")) in values

@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import sys
-from pathlib import Path
 
 # read by moto when it is imported: instance types, images and managed policies that don't exist are refused as in AWS
 os.environ["MOTO_IAM_LOAD_MANAGED_POLICIES"] = "true"
@@ -20,52 +19,36 @@ os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 from moto.server import ThreadedMotoServer
 
 from provisioning.testbeds.aws.rehearsal.cloud import (
-    bucket_policies,
     capacity_reservations,
-    dependencies,
+    corrections,
     emr_steps,
     gate,
-    images,
     launches,
-    offerings,
+    moto_patches,
     placement_groups,
-    policy_simulator,
-    quotas,
 )
 from provisioning.testbeds.aws.rehearsal.cloud.alarm_clock import AlarmClock
 from provisioning.testbeds.aws.rehearsal.cloud.hosts import Hosts
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import MACHINE, environment, injected
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import MACHINE, environment
 
 
 def main() -> None:
     """Serves until standard input ends."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("state_dir", type=Path)
     arguments.add_argument("--hosts", action="store_true", help="instances are sshd hosts on loopback addresses")
-    options = arguments.parse_args()
+    hosts = Hosts() if arguments.parse_args().hosts else None
 
-    gate.install(options.state_dir)
-    policy_simulator.install(options.state_dir)
-    placement_groups.install()
-    capacity_reservations.install(lambda zone, _: launches.require_room(options.state_dir, zone))
-    dependencies.install()
-    bucket_policies.install()
-    quotas.install()
-    images.install(options.state_dir)
-    offerings.install(options.state_dir)
-    hosts = Hosts(options.state_dir) if options.hosts else None
-    if hosts:
-        hosts.install()
-    launches.install(options.state_dir, launched=hosts.launched if hosts else None)
+    moto_patches.install(gate, placement_groups, capacity_reservations, corrections, launches, emr_steps)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     endpoint = f"http://{host}:{port}"
-    machines = environment(endpoint, MACHINE)
+    emr_steps.CREDENTIALS.update(environment(endpoint, MACHINE))
     if hosts:
-        hosts.environment = machines
-    emr_steps.install(endpoint, options.state_dir / "emr", machines, lambda: injected(options.state_dir).ending_s)
-    alarm_clock = AlarmClock(endpoint, lambda: injected(options.state_dir).clock_ahead_s)
+        hosts.environment = environment(endpoint, MACHINE)
+        launches.LAUNCHED.append(hosts.launched)
+        launches.ENDING.append(hosts.end)
+    alarm_clock = AlarmClock(endpoint)
     alarm_clock.start()
     print(json.dumps({"endpoint": endpoint}), flush=True)
     try:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from provisioning.testbeds.aws.rehearsal.iam.arns import cluster_arn, ec2_arn, iam_arn, quota_arn, s3_arn, schedule_arn
-from provisioning.testbeds.aws.rehearsal.iam.calls import Call
+from provisioning.testbeds.aws.rehearsal.iam.calls import Call, tag_table
 from provisioning.testbeds.aws.rehearsal.iam.policy import Ask
-from provisioning.testbeds.aws.rehearsal.iam.reference import reference
+from provisioning.testbeds.aws.rehearsal.iam.reference import arn, reference
 
 # how AWS begins the ids of a type; an association has none of its own in the reference: its table and its subnet are asked about
 ID_TYPES: Mapping[str, tuple[str, ...]] = {
@@ -54,9 +53,8 @@ def asks_of(call: Call, known: Known) -> Sequence[Ask]:
 
 def made_by(call: Call) -> Iterator[tuple[str, dict[str, str]]]:
     """The types of which a call of EC2 makes something that it tags, with the tags."""
-    for key, kind in call.parameters.items():
-        if match := re.fullmatch(r"(TagSpecification\.\d+\.)ResourceType", key):
-            yield kind, call.tags(re.escape(match[1]) + r"Tag\.\d+\.")
+    for each in call.parameters.get("TagSpecifications", ()):
+        yield each["ResourceType"], tag_table(each.get("Tags"))
 
 
 def _ec2(call: Call, known: Known) -> Iterator[Ask]:
@@ -67,31 +65,42 @@ def _ec2(call: Call, known: Known) -> Iterator[Ask]:
         return
     made = dict(made_by(call))
     named = [(kind, name) for kind, name in _named(call) if kind in action.types and kind not in made]
-    given = _context("aws:RequestTag", call.tags(r"Tag\.\d+\."))
+    given = _context("aws:RequestTag", call.tags)
     for kind, name in named:
-        yield Ask(call.action, ec2_arn(kind, name), _context("aws:ResourceTag", known.tags(kind, name)) | given)
+        context = _context("aws:ResourceTag", known.tags(kind, name)) | given
+        yield Ask(call.action, arn(f"ec2:{kind}", name), context)
     for kind, tags in made.items():
-        context = _context("aws:RequestTag", tags)
-        yield Ask(call.action, ec2_arn(kind, "*"), context)
-        yield Ask("ec2:CreateTags", ec2_arn(kind, "*"), {"ec2:CreateAction": call.operation} | context)
+        context, anything = _context("aws:RequestTag", tags), arn(f"ec2:{kind}", "*")
+        yield Ask(call.action, anything, context)
+        yield Ask("ec2:CreateTags", anything, {"ec2:CreateAction": call.operation} | context)
     for kind in action.required - made.keys() - {kind for kind, _ in named}:
-        yield Ask(call.action, ec2_arn(kind, "*"))  # made, and not tagged: a network interface of RunInstances
-    if profile := call.parameters.get("IamInstanceProfile.Name"):
-        yield _pass_role(iam_arn("role", known.role_of(profile)), "ec2")
+        yield Ask(call.action, arn(f"ec2:{kind}", "*"))  # made, and not tagged: a network interface of RunInstances
+    if profile := call.parameters.get("IamInstanceProfile", {}).get("Name"):
+        yield _pass_role(arn("iam:role", known.role_of(profile)), "ec2")
 
 
 def _named(call: Call) -> Iterator[tuple[str, str]]:
-    for key, value in call.parameters.items():
+    for value in _texts(call.parameters):
         if match := re.fullmatch(r"([a-z]+)-[0-9a-f]{8,17}", value):
             yield from ((kind, value) for kind in ID_TYPES.get(match[1], ()))
-        if key == "KeyName":
-            yield "key-pair", value
-        if key == "Placement.GroupName" or (key == "GroupName" and "PlacementGroup" in call.operation):
-            yield "placement-group", value
+    if "KeyName" in call.parameters:
+        yield "key-pair", call.parameters["KeyName"]
+    of_group = call.parameters if "PlacementGroup" in call.operation else call.parameters.get("Placement", {})
+    if "GroupName" in of_group:
+        yield "placement-group", of_group["GroupName"]
+
+
+def _texts(parameters: Any) -> Iterator[str]:
+    """Every text in nested tables and lists."""
+    if isinstance(parameters, str):
+        yield parameters
+    elif isinstance(parameters, Mapping | list):
+        for each in parameters.values() if isinstance(parameters, Mapping) else parameters:
+            yield from _texts(each)
 
 
 def _iam(call: Call, _: Known) -> Iterator[Ask]:
-    context = _context("aws:RequestTag", call.tags(r"Tags\.member\.\d+\."))
+    context = _context("aws:RequestTag", call.tags)
     if "PolicyArn" in call.parameters:
         context["iam:PolicyARN"] = call.parameters["PolicyArn"]
     if "PolicySourceArn" in call.parameters:
@@ -103,57 +112,60 @@ def _iam(call: Call, _: Known) -> Iterator[Ask]:
         if kind == "policy":
             yield Ask(call.action, call.parameters["PolicyArn"], context)
         else:
-            yield Ask(call.action, iam_arn(kind, call.parameters.get(parameters[kind], "operator")), context)
+            yield Ask(call.action, arn(f"iam:{kind}", call.parameters.get(parameters[kind], "operator")), context)
     if not types:
         yield Ask(call.action, context=context)
     if call.operation == "AddRoleToInstanceProfile":
-        yield _pass_role(iam_arn("role", call.parameters["RoleName"]), "ec2")
+        yield _pass_role(arn("iam:role", call.parameters["RoleName"]), "ec2")
 
 
 def _s3(call: Call, _: Known) -> Iterator[Ask]:
-    if "Bucket" not in call.parameters:
+    given = call.parameters
+    if "Bucket" not in given:
         yield Ask(call.action)
-        return
-    of_object = "object" in reference().action(call.action).types
-    yield Ask(call.action, s3_arn(call.parameters["Bucket"], call.parameters.get("Key", "") if of_object else ""))
+    elif "object" in reference().action(call.action).types:
+        yield Ask(call.action, arn("s3:object", given["Bucket"], given.get("Key", "*")))
+    else:
+        yield Ask(call.action, arn("s3:bucket", given["Bucket"]))
 
 
 def _scheduler(call: Call, _: Known) -> Iterator[Ask]:
-    given, context = call.parameters, _context("aws:RequestTag", call.tags(r"Tags\.\d+\."))
+    given, context = call.parameters, _context("aws:RequestTag", call.tags)
     if "ResourceArn" in given:
         yield Ask(call.action, given["ResourceArn"], context)
     elif not reference().action(call.action).types:
         yield Ask(call.action)
     elif call.operation.endswith("ScheduleGroup"):
-        yield Ask(call.action, schedule_arn(given["Name"]), context)
+        yield Ask(call.action, arn("scheduler:schedule-group", given["Name"]), context)
     else:
-        yield Ask(call.action, schedule_arn(given["GroupName"], given["Name"]), context)
-    if "Target.RoleArn" in given:
-        yield _pass_role(given["Target.RoleArn"], "scheduler")
+        yield Ask(call.action, arn("scheduler:schedule", given["GroupName"], given["Name"]), context)
+    if "Target" in given:
+        yield _pass_role(given["Target"]["RoleArn"], "scheduler")
 
 
 def _emr(call: Call, known: Known) -> Iterator[Ask]:
     if not reference().action(call.action).types:
-        tags = _context("aws:RequestTag", call.tags(r"Tags\.\d+\."))
+        tags = _context("aws:RequestTag", call.tags)
         yield Ask(call.action, context=tags)
         if call.operation == "RunJobFlow":
             # a cluster that is being made has no tags of its own yet
-            yield Ask("elasticmapreduce:AddTags", cluster_arn("*"), tags)
-            yield _pass_role(iam_arn("role", call.parameters["ServiceRole"].rpartition("/")[2]), "elasticmapreduce")
-            yield _pass_role(iam_arn("role", known.role_of(call.parameters["JobFlowRole"])), "ec2")
-    for value in call.parameters.values():
+            yield Ask("elasticmapreduce:AddTags", arn(CLUSTER, "*"), tags)
+            yield _pass_role(arn("iam:role", call.parameters["ServiceRole"].rpartition("/")[2]), "elasticmapreduce")
+            yield _pass_role(arn("iam:role", known.role_of(call.parameters["JobFlowRole"])), "ec2")
+    for value in _texts(call.parameters):
         if re.fullmatch(r"j-[0-9A-Z]+", value):
-            yield Ask(call.action, cluster_arn(value), _context("aws:ResourceTag", known.tags("cluster", value)))
+            yield Ask(call.action, arn(CLUSTER, value), _context("aws:ResourceTag", known.tags("cluster", value)))
 
 
 def _quota(call: Call, _: Known) -> Iterator[Ask]:
-    yield Ask(call.action, quota_arn(call.parameters["ServiceCode"], call.parameters["QuotaCode"]))
+    yield Ask(call.action, arn("servicequotas:quota", call.parameters["ServiceCode"], call.parameters["QuotaCode"]))
 
 
 def _of_no_resource(call: Call, _: Known) -> Iterator[Ask]:
     yield Ask(call.action)
 
 
+CLUSTER = "elasticmapreduce:cluster"
 FREE = ("sts",)  # everybody may ask who he is
 INTERPRETERS: Mapping[str, Callable[[Call, Known], Iterator[Ask]]] = {
     "ec2": _ec2,

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from provisioning.testbeds.aws.rehearsal.iam.policy import Ask
 
+ACCOUNT, REGION = "123456789012", "us-west-2"  # of the rehearsal's cloud
+IAM_REGION = "us-east-1"  # where IAM's requests go, whatever the region
 EXTRACT = Path(__file__).with_name("service_authorization.json")
 GLOBAL_KEYS = frozenset({"aws:RequestedRegion"})  # in the context of every request
 WITHOUT_TYPE = ""  # keys that an action has whatever the resource
@@ -87,3 +89,19 @@ def reference() -> Reference:
         required = frozenset(row.removesuffix("*") for row in rows if row.endswith("*"))
         actions[name] = Action(types, required, frozenset(rows.get(WITHOUT_TYPE, ())))
     return Reference(actions, document["arns"], frozenset(document["condition_keys"]))
+
+
+def arn(kind: str, *names: str) -> str:
+    """The ARN of a thing of the cloud's: ec2:vpc and its id, s3:object and its bucket and key."""
+    of_cloud, left = {"Region": REGION, "Account": ACCOUNT}, iter(names)
+    return re.sub(r"\$\{(\w+)\}", lambda variable: of_cloud.get(variable[1]) or next(left), reference().arns[kind])
+
+
+def as_iam_has_it(ask: Ask, region: str) -> Ask:
+    """The question in a request to a region: with what IAM knows of every request, without what it doesn't know of this action.
+
+    An action that the reference lacks is asked about as it is.
+    """
+    asked_in = IAM_REGION if ask.action.startswith("iam:") else region
+    known = replace(ask, context={"aws:RequestedRegion": asked_in, **ask.context})
+    return reference().as_iam_has_it(known) if ask.action in reference().actions else known
