@@ -15,9 +15,9 @@ from provisioning.hosts.host import COMMAND_TIMEOUT_S
 from provisioning.hosts.inventory import HostRecord, SshAddress
 from provisioning.software.delivery import Content, deliver, directory, lacking, pack
 from provisioning.testbeds.aws.by_bucket import ByBucket, fetch_command
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.testbeds.aws.rehearsal.cloud.things import client
 from provisioning.testbeds.aws.storage import Bucket
+from tests.cloud.faults import Cloud, Faults, local_cloud
 from tests.provisioning.shell_host import ShellHost
 
 pytestmark = pytest.mark.integration

@@ -15,9 +15,9 @@ import pytest
 
 from bench.cli.teardown import Leftovers
 from provisioning.testbeds.aws.pulumi_command import ScriptedPulumi
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.testbeds.aws.stack import Stack
 from tests.aws.world import make_world
+from tests.cloud.faults import Cloud, Faults, local_cloud
 
 pytestmark = pytest.mark.integration
 CONFIG = (

@@ -12,7 +12,6 @@ import pytest
 from provisioning.errors import MissingRequirement, SameboxError
 from provisioning.testbeds.aws.clusters import end_clusters as end_clusters_of
 from provisioning.testbeds.aws.pulumi_command import ScriptedPulumi
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.testbeds.aws.rehearsal.cloud.things import client
 from provisioning.testbeds.aws.session import session
 from provisioning.testbeds.aws.stack import Stack
@@ -20,6 +19,7 @@ from provisioning.testbeds.aws.storage import Bucket
 from provisioning.testbeds.aws.sweep import Sweep
 from tests.aws.test_campaign_aws import CONFIG
 from tests.aws.test_clusters import STACK
+from tests.cloud.faults import Cloud, Faults, local_cloud
 
 pytestmark = pytest.mark.integration
 # more than boto3 asks by itself, however it is configured

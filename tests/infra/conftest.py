@@ -12,8 +12,8 @@ import pytest
 
 from provisioning.errors import MissingRequirement
 from provisioning.testbeds.aws.rehearsal.cloud.hosts import require_hosts
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, local_cloud
 from provisioning.testbeds.aws.rehearsal.engine.engine import Engine, find_engine
+from tests.cloud.faults import Cloud, local_cloud
 from tests.infra.project import NewProject, Project
 
 if TYPE_CHECKING:

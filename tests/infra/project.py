@@ -13,9 +13,10 @@ from typing import Any
 
 from provisioning.document import build
 from provisioning.hosts.inventory import Inventory
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import CHECKOUT, Cloud
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import CHECKOUT
 from provisioning.testbeds.aws.rehearsal.engine.engine import Engine
 from provisioning.testbeds.aws.rehearsal.project import environment_of, lay_out, make_key
+from tests.cloud.faults import Cloud
 
 COMMAND_TIMEOUT_S = 900
 OPERATOR_CIDR = "203.0.113.7/32"

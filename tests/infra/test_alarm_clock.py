@@ -14,10 +14,10 @@ import pytest
 
 from provisioning.testbeds.aws.emr import arm
 from provisioning.testbeds.aws.emr_target import ClusterTimer
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.testbeds.aws.rehearsal.cloud.things import client, instances
 from provisioning.testbeds.aws.time_to_live import utc_text
 from tests.aws.world import IMAGE
+from tests.cloud.faults import Cloud, Faults, local_cloud
 
 pytestmark = pytest.mark.integration
 WAIT_S = 120.0

@@ -17,8 +17,9 @@ import pytest
 
 from bench.checkout import CHECKOUT
 from bench.results.folder import Results
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults
+from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import PATCHES_VARIABLE
 from provisioning.testbeds.aws.rehearsal.iam.reference import REGION
+from tests.cloud.faults import PATCHES, Cloud, Faults
 
 pytestmark = [
     pytest.mark.integration,
@@ -35,7 +36,7 @@ def test_from_nothing_to_a_report_to_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
     rehearsals = home / ".samebox" / "rehearsal"
     command = [str(Path(sys.executable).with_name("samebox")), "rehearse", "campaigns/smoke.toml", "--plain"]
-    environment = {**os.environ, "SAMEBOX_HOME": str(home), "COLUMNS": "200"}
+    environment = {**os.environ, "SAMEBOX_HOME": str(home), "COLUMNS": "200", PATCHES_VARIABLE: PATCHES}
     with only_first_is_slow(rehearsals / "cloud") as slow:
         ran = subprocess.run(
             command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False

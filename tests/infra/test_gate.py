@@ -11,9 +11,9 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.testbeds.aws.rehearsal.cloud.things import client
 from provisioning.testbeds.aws.rehearsal.iam.reference import REGION
+from tests.cloud.faults import Cloud, Faults, local_cloud
 from tests.infra.permissions.needs import POLICY_FILE, REGION_PLACEHOLDER
 
 pytestmark = pytest.mark.integration

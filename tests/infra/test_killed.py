@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from provisioning.testbeds.aws.failures import StackFailed
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import CHECKOUT, Faults
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import CHECKOUT
 from provisioning.testbeds.aws.rehearsal.cloud.things import buckets, instances, things
 from provisioning.testbeds.aws.stack import Stack
 from provisioning.testbeds.aws.update_record import UpdateRecord
+from tests.cloud.faults import Faults
 from tests.infra.project import NewProject, Project
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra]

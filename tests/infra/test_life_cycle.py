@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Faults
 from provisioning.testbeds.aws.rehearsal.cloud.things import buckets, client, instances, things
+from tests.cloud.faults import Faults
 from tests.infra.project import NewProject, Project, Step, moment
 
 pytestmark = [pytest.mark.integration, pytest.mark.infra]

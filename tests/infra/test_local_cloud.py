@@ -19,11 +19,11 @@ from pulumi.runtime.proto import provider_pb2
 
 from provisioning.testbeds.aws.failures import explain
 from provisioning.testbeds.aws.rehearsal.cloud.kinds import Aws
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.testbeds.aws.rehearsal.cloud.lookups import LOOKUPS
 from provisioning.testbeds.aws.rehearsal.cloud.provider import AwsDouble
 from provisioning.testbeds.aws.rehearsal.cloud.schema import lookup_failures
 from provisioning.testbeds.aws.rehearsal.cloud.values import closed
+from tests.cloud.faults import Cloud, Faults, local_cloud
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

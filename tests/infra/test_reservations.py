@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, Faults, local_cloud
 from provisioning.testbeds.aws.rehearsal.cloud.things import client, instances
+from tests.cloud.faults import Cloud, Faults, local_cloud
 from tests.infra.project import NewProject, Project, moment
 from tests.infra.recorded_program import preset, record
 

@@ -21,11 +21,11 @@ from provisioning.hosts.host import ScriptedHost
 from provisioning.hosts.inventory import Inventory
 from provisioning.testbeds.aws.capacity import PAUSE_S, CapacityWait
 from provisioning.testbeds.aws.failures import StackFailed
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Faults
 from provisioning.testbeds.aws.rehearsal.cloud.things import client, instances
 from provisioning.testbeds.aws.stack import ChangeInterrupted, Stack
 from provisioning.testbeds.aws.sweep import Sweep
 from provisioning.testbeds.aws.testbed import AwsTestbed, ready_command
+from tests.cloud.faults import Faults
 from tests.infra.project import NewProject, Project, moment
 from tests.infra.test_gate import policy
 

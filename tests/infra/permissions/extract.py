@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from provisioning.testbeds.aws.rehearsal.iam.reference import EXTRACT, GLOBAL_KEYS, generic
-from tests.infra.permissions.needs import operator_policy, wanted_actions
+from tests.infra.permissions.needs import condition_keys, operator_policy, wanted_actions
 
 MANY_TYPES = 40  # an action on nearly everything (ec2:CreateTags)
 
@@ -63,5 +63,5 @@ def _one_line_each(document: Mapping[str, Any]) -> str:
 if __name__ == "__main__":
     source = {key: json.loads(EXTRACT.read_text())[key] for key in ("source", "version", "date")}
     whole = json.loads(Path(sys.argv[1]).read_text())
-    made = source | extract(whole, wanted_actions(), operator_policy().condition_keys - GLOBAL_KEYS)
+    made = source | extract(whole, wanted_actions(), condition_keys(operator_policy()) - GLOBAL_KEYS)
     EXTRACT.write_text(_one_line_each(made))

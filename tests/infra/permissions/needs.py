@@ -39,6 +39,11 @@ def operator_policy(region: str = REGION) -> Policy:
     return read_policy(POLICY_FILE.read_text().replace(REGION_PLACEHOLDER, region))
 
 
+def condition_keys(policy: Policy) -> frozenset[str]:
+    """What the conditions of a policy ask for."""
+    return frozenset(condition.key for each in policy.statements for condition in each.conditions)
+
+
 def provider_needs() -> Iterator[Need]:
     """Of all recorded calls but those that AWS isn't asked."""
     for call in recorded_calls():

@@ -11,7 +11,8 @@ from pathlib import Path
 from moto.core.request import Request
 
 from provisioning.testbeds.aws.rehearsal.iam.asks import made_by
-from provisioning.testbeds.aws.rehearsal.iam.calls import Call, read_call
+from provisioning.testbeds.aws.rehearsal.iam.calls import Call
+from tests.cloud.requests import read_call
 
 RECORDED = Path(__file__).with_name("provider_calls.jsonl")
 
@@ -34,10 +35,15 @@ class Stack:
 
 
 @cache
-def recorded_calls() -> tuple[Call, ...]:
-    """All of them, equal ones once, in the order of their first appearance."""
+def recorded() -> tuple[tuple[Call, int], ...]:
+    """All calls with how often each was made, in the order of their first appearance."""
     lines = map(json.loads, RECORDED.read_text().splitlines())
-    return tuple(read_call(line["service"], _request(line), line["times"]) for line in lines)
+    return tuple((read_call(line["service"], _request(line)), line["times"]) for line in lines)
+
+
+def recorded_calls() -> tuple[Call, ...]:
+    """Equal ones once."""
+    return tuple(call for call, _ in recorded())
 
 
 def _request(line: Mapping[str, str]) -> Request:

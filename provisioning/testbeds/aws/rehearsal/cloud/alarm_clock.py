@@ -11,7 +11,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -22,11 +22,11 @@ from moto.iam.models import iam_backends
 from moto.scheduler.models import scheduler_backends
 
 from provisioning.testbeds.aws.rehearsal.cloud.known import KnownThings
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import MACHINE, injected
-from provisioning.testbeds.aws.rehearsal.iam.asks import asks_of
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import MACHINE
+from provisioning.testbeds.aws.rehearsal.iam.asks import denied_ask
 from provisioning.testbeds.aws.rehearsal.iam.calls import Call
 from provisioning.testbeds.aws.rehearsal.iam.policy import read_policy
-from provisioning.testbeds.aws.rehearsal.iam.reference import ACCOUNT, REGION, as_iam_has_it
+from provisioning.testbeds.aws.rehearsal.iam.reference import ACCOUNT, REGION
 
 LOOK_EVERY_S = 0.2
 TARGET = re.compile(r"arn:aws:scheduler:::aws-sdk:(\w+):(\w+)")
@@ -51,9 +51,13 @@ class AlarmClock:
         self._over.set()
         self._thread.join()
 
+    def now(self) -> datetime:
+        """What it shows."""
+        return datetime.now(UTC)
+
     def _run(self) -> None:
         while not self._over.wait(LOOK_EVERY_S):
-            now = datetime.now(UTC) + timedelta(seconds=injected().clock_ahead_s)
+            now = self.now()
             for group, schedule in _schedules():
                 moment = (schedule.arn, schedule.schedule_expression)
                 if moment not in self._fired and schedule.state == "ENABLED" and _is_due(schedule, now):
@@ -106,11 +110,8 @@ def _refused(schedule: Any, call: Call) -> str:
         return f"there is no role {name}"
     if not _trusts(json.loads(role.assume_role_policy_document), schedule):
         return f"role {name} doesn't let {SCHEDULER} take it for this group"
-    held = [read_policy(text) for text in role.policies.values()]
-    for ask in asks_of(call, KnownThings(REGION)):
-        if not any(policy.allowing(as_iam_has_it(ask, REGION)) for policy in held):
-            return f"role {name} may not {ask}"
-    return ""
+    ask = denied_ask(call, KnownThings(REGION), [read_policy(text) for text in role.policies.values()], REGION)
+    return f"role {name} may not {ask}" if ask else ""
 
 
 def _trusts(document: dict[str, Any], schedule: Any) -> bool:

@@ -15,7 +15,6 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.responses import EC2Response
 
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import injected
 from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import added_to
 from provisioning.testbeds.aws.rehearsal.cloud.placement_groups import (
     HOLDERS,
@@ -38,30 +37,6 @@ def reservations(backend: Any) -> dict[str, dict[str, Any]]:
     return found
 
 
-def free_places(backend: Any, *, group: str, kind: str, zone: str) -> int:
-    """How many hosts of a type can still be launched into what is reserved for them."""
-    return sum(
-        _available(backend, each)
-        for each in _active(backend, group)
-        if (each["InstanceType"], each["AvailabilityZone"]) == (kind, zone)
-    )
-
-
-def require_room(zone: str) -> None:
-    """Refuses a zone that a test has made full, as EC2 does."""
-    if zone in injected().full_zones:
-        raise no_capacity()
-
-
-def no_capacity() -> EC2ClientError:
-    """EC2's words for a zone that is full."""
-    return EC2ClientError(
-        "InsufficientInstanceCapacity",
-        "We currently do not have sufficient capacity in the Availability Zone you requested. Our system will be "
-        "working on provisioning additional capacity.",
-    )
-
-
 @added_to(EC2Response)
 def create_capacity_reservation(self: Any) -> ActionResult:
     """CreateCapacityReservation: all of it or nothing."""
@@ -77,7 +52,6 @@ def create_capacity_reservation(self: Any) -> ActionResult:
         raise EC2ClientError("InvalidParameterCombination", f"{kind} isn't supported in a cluster placement group.")
     if set(_zones(self.ec2_backend, group["GroupName"])) - {zone}:
         raise EC2ClientError("InvalidParameterValue", f"The placement group {group_arn} isn't in {zone}.")
-    require_room(zone)
     made = asked | {
         ID: new_id(PREFIX),
         "OwnerId": self.current_account,
@@ -88,15 +62,15 @@ def create_capacity_reservation(self: Any) -> ActionResult:
     }
     made["CapacityReservationArn"] = arn(self, RESOURCE, made[ID])
     reservations(self.ec2_backend)[made[ID]] = made
-    return ActionResult({"CapacityReservation": tagged(self, _shown(self.ec2_backend, made), RESOURCE, ID)})
+    return ActionResult({"CapacityReservation": tagged(self, shown(self.ec2_backend, made), RESOURCE, ID)})
 
 
 @added_to(EC2Response)
 def describe_capacity_reservations(self: Any) -> ActionResult:
     """DescribeCapacityReservations: by id, by tag, by state."""
     chosen = [_require(self.ec2_backend, each) for each in self._get_param(f"{ID}s", [])]
-    shown = [_shown(self.ec2_backend, each) for each in chosen or reservations(self.ec2_backend).values()]
-    return ActionResult({"CapacityReservations": described(self, shown, ID, {"state": "State"})})
+    found = [shown(self.ec2_backend, each) for each in chosen or reservations(self.ec2_backend).values()]
+    return ActionResult({"CapacityReservations": described(self, found, ID, {"state": "State"})})
 
 
 @added_to(EC2Response)
@@ -168,6 +142,7 @@ def _available(backend: Any, reservation: dict[str, Any]) -> int:
     return max(0, int(reservation["TotalInstanceCount"]) - kinds.count(reservation["InstanceType"]))
 
 
-def _shown(backend: Any, reservation: dict[str, Any]) -> dict[str, Any]:
+def shown(backend: Any, reservation: dict[str, Any]) -> dict[str, Any]:
+    """With the places that are free: none in one that is cancelled."""
     active = reservation["State"] == ACTIVE
     return {**reservation, "AvailableInstanceCount": _available(backend, reservation) if active else 0}

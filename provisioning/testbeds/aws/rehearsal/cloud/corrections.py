@@ -1,22 +1,24 @@
-"""What AWS answers where moto answers something else: images, offerings, quotas, what can't be deleted, bucket policies."""
+"""What AWS answers where moto answers something else: launches, images, quotas, what can't be deleted, bucket policies."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from moto.core.responses import ActionResult
-from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.exceptions import EC2ClientError, InvalidAMIIdError
 from moto.ec2.models import EC2Backend
+from moto.ec2.models.instances import Instance
 from moto.ec2.responses import EC2Response
 from moto.iam.access_control import IAMPolicy, PermissionResult
 from moto.s3.models import FakeBucket
 from moto.servicequotas.models import ServiceQuotasBackend
 
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import injected
 from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import instead_of
+from provisioning.testbeds.aws.rehearsal.cloud.placement_groups import require_group
 
 # Amazon Linux 2023's: al2023-ami-2023.8.20250908 was made on 2025-09-06 and deprecated on 2025-12-05
 IMAGE_LIFE = timedelta(days=90)
@@ -25,47 +27,65 @@ EC2_QUOTAS = {"L-1216C47A": 512.0}
 # the double's plain HTTP stands for the TLS that every client of AWS speaks
 KNOWN_CONDITIONS = {"aws:SecureTransport": "true"}
 OF_EMR = "ElasticMapReduce"
+# told of every new instance before the caller is, and of every one that ends or stops, by id, before it does
+LAUNCHED: list[Callable[[Any], None]] = []
+ENDING: list[Callable[[str], None]] = []
+_lock = threading.Lock()
+
+
+@instead_of(EC2Response)
+def run_instances(moto: Any, self: Any) -> Any:
+    """A repeated client token launches nothing more, and placement groups are known."""
+    group = self._get_param("Placement.GroupName")
+    if group:
+        require_group(self.ec2_backend, group)
+    if self._get_param("ImageId") in self.ec2_backend.deleted_amis:
+        raise InvalidAMIIdError([self._get_param("ImageId")])
+    with _lock:  # moto's models aren't made for calls at the same time
+        token, launches = self._get_param("ClientToken"), self.ec2_backend.__dict__.setdefault("launches", {})
+        if token in launches:
+            return launches[token]
+        result = moto(self)
+        for instance in result.result.instances:
+            instance.placement.group_name = group or ""
+        if token:
+            launches[token] = result
+    for instance in result.result.instances:
+        for tell in LAUNCHED:
+            tell(instance)
+    return result
+
+
+@instead_of(Instance)
+def terminate(moto: Any, self: Any) -> Any:
+    """A host ends with its instance."""
+    for tell in ENDING:
+        tell(self.id)
+    return moto(self)
+
+
+@instead_of(Instance)
+def stop(moto: Any, self: Any) -> Any:
+    """A host that has stopped is started by nobody here."""
+    return terminate(moto, self)
 
 
 @instead_of(EC2Response)
 def describe_images(moto: Any, self: Any) -> ActionResult:
     """A deprecated image is found by its id, or by a search that includes deprecated ones, and by no other; it launches as before.
 
-    Images were made when the cloud was, or as long ago as a test says.
     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ami-deprecate.html
     """
-    now, age = datetime.now(UTC), timedelta(days=injected().images_age_days)
+    now = datetime.now(UTC)
     named = self._get_param("ImageIds", [])
     every = self._get_bool_param("IncludeDeprecated", False)
     images = []
     for image in moto(self).result["Images"]:
-        end = image.creation_date.replace(tzinfo=UTC) - age + IMAGE_LIFE if image.owner_alias == "amazon" else None
+        end = image.creation_date.replace(tzinfo=UTC) + IMAGE_LIFE if image.owner_alias == "amazon" else None
         image.deprecation_time = f"{end:%Y-%m-%dT%H:%M:%S.000Z}" if end else None
         if every or image.id in named or end is None or now < end:
             images.append(image)
     return ActionResult({"Images": images})
-
-
-@instead_of(EC2Response)
-def describe_instance_type_offerings(moto: Any, self: Any) -> ActionResult:
-    """A zone may lack a type."""
-    lacking, every = injected().not_offered, moto(self).result["InstanceTypeOfferings"]
-    kept = [each for each in every if each["InstanceType"] not in lacking.get(each["Location"], ())]
-    return ActionResult({"InstanceTypeOfferings": kept})
-
-
-def require_offered(ec2: Any, kind: str, zone: str) -> None:
-    """Refuses a launch of a type in a zone that lacks it, and names the zones that have it, as EC2 does."""
-    lacking = injected().not_offered
-    if kind not in lacking.get(zone, ()):
-        return
-    offered = ec2.describe_instance_type_offerings("availability-zone", {"instance-type": [kind]})
-    zones = sorted(each["Location"] for each in offered if kind not in lacking.get(each["Location"], ()))
-    raise EC2ClientError(
-        "Unsupported",
-        f"Your requested instance type ({kind}) is not supported in your requested Availability Zone ({zone}). Please retry your "
-        f"request by not specifying an Availability Zone or choosing {', '.join(zones)}.",
-    )
 
 
 @instead_of(ServiceQuotasBackend)

@@ -31,8 +31,7 @@ from werkzeug.exceptions import HTTPException
 
 from provisioning.testbeds.aws.rehearsal.cloud.cluster_machine import make_machine
 from provisioning.testbeds.aws.rehearsal.cloud.corrections import hold_network, let_go
-from provisioning.testbeds.aws.rehearsal.cloud.launches import delay
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import injected, state_dir
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import state_dir
 from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import instead_of
 from provisioning.testbeds.aws.rehearsal.cloud.yarn import nodes_of
 
@@ -127,14 +126,17 @@ class ClusterLife:
         for step in cluster.steps:
             if step.state in ("PENDING", "RUNNING"):
                 step.state = "CANCELLED"
-        delay(lambda: injected().ending_s)  # its machines run on, and so does the bill
-        machines = [instance.ec2_instance_id for instance in cluster.ec2_instances]
-        if machines:
-            ec2.terminate_instances(machines)
+        self.end_machines()
         let_go(ec2, interfaces)
         time.sleep(LOOK_EVERY_S)
         cluster.end_datetime = utcnow()
         cluster.state = "TERMINATED_WITH_ERRORS" if failed else "TERMINATED"
+
+    def end_machines(self) -> None:
+        """The last thing before it has ended."""
+        machines = [instance.ec2_instance_id for instance in self._cluster.ec2_instances]
+        if machines:
+            self._cluster.emr_backend.ec2_backend.terminate_instances(machines)
 
     def _run_steps(self) -> None:
         cluster = self._cluster
@@ -267,9 +269,7 @@ class ClusterLife:
 
 def _end_session(leader: int) -> None:
     """Kills everything of a session: `timeout` and Spark make process groups of their own."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, IndexError, ValueError):
-                session = int((entry / "stat").read_text().rpartition(")")[2].split()[3])
-                if session == leader:
-                    os.kill(int(entry.name), signal.SIGKILL)
+    for process in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
+        with contextlib.suppress(OSError):
+            if os.getsid(process) == leader:
+                os.kill(process, signal.SIGKILL)

@@ -22,7 +22,7 @@ from typing import Any
 
 from provisioning.errors import MissingRequirement
 from provisioning.testbeds.aws.rehearsal.cloud.first_boot import MACHINE, SSH_PORT, lay_out
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import CHECKOUT, injected, state_dir
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import CHECKOUT, state_dir
 
 PROGRAMS = {
     "unshare": "util-linux",
@@ -44,14 +44,17 @@ def require_hosts() -> None:
     """Raises MissingRequirement saying what this machine lacks for hosts."""
     if os.geteuid() != 0:
         raise MissingRequirement(
-            "instances that are hosts need root: each has a file system, processes and disks of its own.",
-            next_step="Run it as root, in a container for example; without hosts it needs none.",
+            "a rehearsal needs root: each of its hosts has a file system, processes and disks of its own.",
+            next_step="Run samebox as root, for example in a container.",
         )
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     missing = [name for name in PROGRAMS if shutil.which(name, path=path) is None]
     if missing:
         packages = " ".join(sorted({PROGRAMS[name] for name in missing}))
-        raise MissingRequirement(f"missing: {', '.join(missing)}.", next_step=f"sudo apt-get install -y {packages}")
+        raise MissingRequirement(
+            f"programs that a rehearsal's hosts need aren't installed: {', '.join(missing)}.",
+            next_step=f"sudo apt-get install -y {packages}",
+        )
 
 
 class Hosts:
@@ -87,6 +90,11 @@ class Hosts:
         name = lay_out(upper, user_data=user_data, authorized_key=key, address=address, environment=environment)
         self._run(instance, folder, name)
 
+    def disk_bytes_per_s(self, host: str) -> int:
+        """How fast the disks of a host are made, by its tag; 0 leaves them as they are."""
+        del host
+        return 0
+
     def end(self, instance_id: str) -> None:
         """Ends a host and removes its files; one that has none is fine."""
         with self._ending:
@@ -111,7 +119,7 @@ class Hosts:
         command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--kill-child=KILL", "--fork"]
         command += ["--mount", "--pid", "--uts", "--ipc", "--propagation", "private"]
         tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
-        bytes_per_s = injected().disk_bytes_per_s.get(tags.get(HOST_TAG, ""), 0)
+        bytes_per_s = self.disk_bytes_per_s(tags.get(HOST_TAG, ""))
         arguments = [str(folder), name, str(bytes_per_s), str(CHECKOUT), str(Path.home())]
 
         def start() -> subprocess.Popen[bytes]:
@@ -164,5 +172,6 @@ def _reserve_block() -> tuple[socket.socket, Iterator[str]]:
             continue
         return holder, (f"127.{block}.{number // 250 + 1}.{number % 250 + 2}" for number in range(60_000))
     raise MissingRequirement(
-        f"port {SSH_PORT} is free on no loopback address.", next_step=f"Look who listens: ss -ltnp 'sport = {SSH_PORT}'"
+        f"port {SSH_PORT} is taken on every loopback address from 127.{BLOCKS[0]}.0.1 to 127.{BLOCKS[-1]}.0.1.",
+        next_step=f"Find out what listens there: ss -ltnp 'sport = {SSH_PORT}'",
     )

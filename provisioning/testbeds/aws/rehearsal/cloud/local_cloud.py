@@ -1,4 +1,4 @@
-"""Starts AWS on this machine for a test: a moto server as a process of its own. It knows nothing of what the test then does.
+"""Starts AWS on this machine: a moto server as a process of its own.
 
 The server ends with its parent, however that ends: it reads the end of its standard input.
 """
@@ -11,48 +11,17 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from provisioning.testbeds.aws.rehearsal.iam.reference import REGION
 
 CHECKOUT = Path(__file__).resolve().parents[5]
 STATE_VARIABLE = "SAMEBOX_CLOUD"  # in the environment of the cloud's process: its folder
-FAULTS_FILE = "faults.json"
-LAUNCHING = ".launching"
 LOG_FILE = "server.log"
-POLICY_FILE = "operator-policy.json"
-# access keys: whose calls the operator's policy, throttling and expiry are for, and whose they aren't
+# access keys: an operator's, and those of machines and services of the cloud
 OPERATOR, MACHINE = "testing", "machine"
 END_TIMEOUT_S = 60.0
-
-
-@dataclass(frozen=True)
-class Faults:
-    """What the cloud refuses, delays or does badly from now on, by host name (the `host` tag of the instance).
-
-    `ending_s` is how long what was told to end takes: an instance shuts down, a cluster terminates while its machines still run.
-    `disk_bytes_per_s` makes the disks of instances launched from now on that slow, really, where instances are hosts.
-    `full_zones` have room for nothing but what is reserved there already.
-    `images_age_days`: how long ago all images were made, whose deprecation is reckoned from that.
-    `not_offered`: zone -> the instance types that it doesn't have.
-    `clock_ahead_s`: how far the clock by which schedules fire is ahead of this machine's.
-    `throttled`: action (ec2:DescribeVpcs) -> how many of the operator's next calls of it are refused as too many.
-    `credentials_expired`: the operator's are temporary, and have come to their end.
-    """
-
-    no_capacity: tuple[str, ...] = ()
-    full_zones: tuple[str, ...] = ()
-    quota_exceeded: tuple[str, ...] = ()
-    launch_delay_s: Mapping[str, float] = field(default_factory=dict)
-    termination_delay_s: float = 0.0
-    ending_s: float = 0.0
-    disk_bytes_per_s: Mapping[str, int] = field(default_factory=dict)
-    images_age_days: float = 0.0
-    not_offered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    clock_ahead_s: float = 0.0
-    throttled: Mapping[str, int] = field(default_factory=dict)
-    credentials_expired: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,51 +33,17 @@ class Cloud:
     environment: Mapping[str, str]
     state_dir: Path
 
-    def inject(self, faults: Faults) -> None:
-        """Replaces the faults in force; `Faults()` ends them all."""
-        self._put(FAULTS_FILE, json.dumps(asdict(faults)))
-
-    def hold_operator_to(self, policy: str) -> None:
-        """From now on the operator may do what this IAM policy allows and nothing else; before, everything is allowed."""
-        self._put(POLICY_FILE, policy)
-
-    def launches_slowly(self, host: str) -> bool:
-        """Whether the launch of a host with a delay has been asked for."""
-        return (self.state_dir / f"{host}{LAUNCHING}").exists()
-
-    def _put(self, name: str, text: str) -> None:
-        partial = self.state_dir / f"{name}.part"
-        partial.write_text(text)
-        partial.replace(self.state_dir / name)
-
 
 def state_dir() -> Path:
     """The folder of the cloud whose process this is."""
     return Path(os.environ[STATE_VARIABLE])
 
 
-def injected() -> Faults:
-    """The faults in force in the cloud whose process this is; none where it is no cloud's."""
-    recorded = _put_there(FAULTS_FILE)
-    return Faults(**json.loads(recorded)) if recorded else Faults()
-
-
-def held_policy() -> str | None:
-    """The policy that the operator is held to; None allows everything."""
-    return _put_there(POLICY_FILE)
-
-
-def _put_there(name: str) -> str | None:
-    with contextlib.suppress(FileNotFoundError, KeyError):
-        return (state_dir() / name).read_text()
-    return None
-
-
 @contextlib.contextmanager
 def local_cloud(folder: Path, *, hosts: bool) -> Iterator[Cloud]:
     """A fresh cloud on a free port of 127.0.0.1; with `hosts`, its instances are sshd hosts on loopback addresses.
 
-    `folder` holds its log, its faults and its hosts' files; the hosts have ended and their files are gone afterwards.
+    `folder` holds its log and its hosts' files; the hosts have ended and their files are gone afterwards.
     """
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)

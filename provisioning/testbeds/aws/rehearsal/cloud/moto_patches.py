@@ -1,4 +1,4 @@
-"""How this cloud changes moto: functions that are marked with the class of moto's whose method they replace, or add."""
+"""How this cloud changes moto: functions that are marked with the class whose method they replace, or add."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from types import ModuleType
 from typing import Any
 
 from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, EC2_RESOURCE_TO_PREFIX
+
+PATCHES_VARIABLE = "SAMEBOX_CLOUD_PATCHES"  # in the environment: more modules of such functions, which tests have
 
 
 def instead_of(owner: type) -> Callable[[Any], Any]:

@@ -7,6 +7,7 @@ It prints one line of JSON when it serves and ends when its standard input ends.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import sys
@@ -22,8 +23,6 @@ from provisioning.testbeds.aws.rehearsal.cloud import (
     capacity_reservations,
     corrections,
     emr_steps,
-    gate,
-    launches,
     moto_patches,
     placement_groups,
 )
@@ -38,7 +37,8 @@ def main() -> None:
     arguments.add_argument("--hosts", action="store_true", help="instances are sshd hosts on loopback addresses")
     hosts = Hosts() if arguments.parse_args().hosts else None
 
-    moto_patches.install(gate, placement_groups, capacity_reservations, corrections, launches, emr_steps)
+    more = [importlib.import_module(name) for name in os.environ.get(moto_patches.PATCHES_VARIABLE, "").split()]
+    moto_patches.install(placement_groups, capacity_reservations, corrections, emr_steps, *more)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -46,8 +46,8 @@ def main() -> None:
     emr_steps.CREDENTIALS.update(environment(endpoint, MACHINE))
     if hosts:
         hosts.environment = environment(endpoint, MACHINE)
-        launches.LAUNCHED.append(hosts.launched)
-        launches.ENDING.append(hosts.end)
+        corrections.LAUNCHED.append(hosts.launched)
+        corrections.ENDING.append(hosts.end)
     alarm_clock = AlarmClock(endpoint)
     alarm_clock.start()
     print(json.dumps({"endpoint": endpoint}), flush=True)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from provisioning.testbeds.aws.rehearsal.iam.calls import Call, tag_table
-from provisioning.testbeds.aws.rehearsal.iam.policy import Ask
-from provisioning.testbeds.aws.rehearsal.iam.reference import arn, reference
+from provisioning.testbeds.aws.rehearsal.iam.policy import Ask, Policy
+from provisioning.testbeds.aws.rehearsal.iam.reference import arn, as_iam_has_it, reference
 
 # how AWS begins the ids of a type; an association has none of its own in the reference: its table and its subnet are asked about
 ID_TYPES: Mapping[str, tuple[str, ...]] = {
@@ -48,7 +48,14 @@ def asks_of(call: Call, known: Known) -> Sequence[Ask]:
         return ()
     if call.action not in reference().actions:
         return (Ask(call.action),)
-    return tuple(dict.fromkeys(INTERPRETERS.get(call.service, _of_no_resource)(call, known)))
+    interpret = INTERPRETERS.get(call.service)
+    return tuple(dict.fromkeys(interpret(call, known))) if interpret else (Ask(call.action),)
+
+
+def denied_ask(call: Call, known: Known, policies: Sequence[Policy], region: str) -> Ask | None:
+    """The first question that none of these policies answers yes; None: the call may be made."""
+    asked = (as_iam_has_it(ask, region) for ask in asks_of(call, known))
+    return next((ask for ask in asked if not any(policy.allowing(ask) for policy in policies)), None)
 
 
 def made_by(call: Call) -> Iterator[tuple[str, dict[str, str]]]:
@@ -159,10 +166,6 @@ def _emr(call: Call, known: Known) -> Iterator[Ask]:
 
 def _quota(call: Call, _: Known) -> Iterator[Ask]:
     yield Ask(call.action, arn("servicequotas:quota", call.parameters["ServiceCode"], call.parameters["QuotaCode"]))
-
-
-def _of_no_resource(call: Call, _: Known) -> Iterator[Ask]:
-    yield Ask(call.action)
 
 
 CLUSTER = "elasticmapreduce:cluster"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -37,24 +37,13 @@ class Ask:
         return f"{self.action} on {self.resource}" + (f" ({known})" if known else "")
 
 
-def _equals(wanted: Sequence[str], found: str | None) -> bool:
-    return found is not None and found in wanted
-
-
-def _arn_equals(wanted: Sequence[str], found: str | None) -> bool:
-    """ArnEquals takes wildcards, as ArnLike does."""
-    return found is not None and any(_matches(pattern, found) for pattern in wanted)
-
-
-def _null(wanted: Sequence[str], found: str | None) -> bool:
-    """{"Null": {key: "false"}}: the key must be there."""
-    return wanted == ["true"] if found is None else wanted == ["false"]
-
-
+# whether what is wanted fits what IAM knows; None: it knows nothing
 OPERATORS: Mapping[str, Callable[[Sequence[str], str | None], bool]] = {
-    "StringEquals": _equals,
-    "ArnEquals": _arn_equals,
-    "Null": _null,
+    "StringEquals": lambda wanted, found: found in wanted,
+    # takes wildcards, as ArnLike does
+    "ArnEquals": lambda wanted, found: found is not None and any(_matches(pattern, found) for pattern in wanted),
+    # {"Null": {key: "false"}}: the key must be there
+    "Null": lambda wanted, found: wanted == [str(found is None).lower()],
 }
 
 
@@ -98,15 +87,6 @@ class Policy:
     def allowing(self, ask: Ask) -> tuple[str, ...]:
         """The statements that say yes, by Sid; none: denied."""
         return tuple(statement.sid for statement in self.statements if statement.allows(ask))
-
-    def without(self, sid: str) -> Policy:
-        """The same policy with one statement less."""
-        return replace(self, statements=tuple(each for each in self.statements if each.sid != sid))
-
-    @property
-    def condition_keys(self) -> frozenset[str]:
-        """What its conditions ask for."""
-        return frozenset(condition.key for each in self.statements for condition in each.conditions)
 
 
 def read_policy(text: str) -> Policy:

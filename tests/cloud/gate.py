@@ -17,13 +17,14 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from werkzeug.exceptions import NotFound
 
 from provisioning.testbeds.aws.rehearsal.cloud.known import KnownThings
-from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import OPERATOR, Faults, held_policy, injected
+from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import OPERATOR
 from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import instead_of
-from provisioning.testbeds.aws.rehearsal.cloud.refusals import Refusal, denied, expired, throttled
-from provisioning.testbeds.aws.rehearsal.iam.asks import asks_of
-from provisioning.testbeds.aws.rehearsal.iam.calls import Call, read_call
+from provisioning.testbeds.aws.rehearsal.iam.asks import denied_ask
+from provisioning.testbeds.aws.rehearsal.iam.calls import Call
 from provisioning.testbeds.aws.rehearsal.iam.policy import read_policy
-from provisioning.testbeds.aws.rehearsal.iam.reference import as_iam_has_it
+from tests.cloud.faults import POLICY_FILE, Faults, injected, put_there
+from tests.cloud.refusals import Refusal, denied, expired, throttled
+from tests.cloud.requests import read_call
 
 Environ = dict[str, Any]
 # who signed a request, for which region, for which service as it is signed for
@@ -73,7 +74,7 @@ def _refusal(environ: Environ) -> Refusal | None:
     signed = SIGNED.search(environ.get("HTTP_AUTHORIZATION", "")) or SIGNED.search(environ.get("QUERY_STRING", ""))
     if signed is None or signed[1] != OPERATOR:
         return None
-    faults, policy, region, service = injected(), held_policy(), signed[2], signed[3]
+    faults, policy, region, service = injected(), put_there(POLICY_FILE), signed[2], signed[3]
     if faults.credentials_expired:
         return expired(service)
     if not faults.throttled and policy is None:
@@ -84,11 +85,8 @@ def _refusal(environ: Environ) -> Refusal | None:
         return None
     if _throttling.refuses(call, faults):
         return throttled(service)
-    held = read_policy(policy) if policy is not None else None
-    for ask in asks_of(call, KnownThings(region)) if held else ():
-        if held and not held.allowing(as_iam_has_it(ask, region)):
-            return denied(service, ask.action, ask.resource)
-    return None
+    ask = denied_ask(call, KnownThings(region), [read_policy(policy)], region) if policy is not None else None
+    return denied(service, ask.action, ask.resource) if ask else None
 
 
 def _call(environ: Environ, service: str) -> Call:

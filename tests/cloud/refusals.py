@@ -14,8 +14,8 @@ from moto.core.request import determine_request_protocol
 from moto.core.serialize import get_serializer_class
 from moto.core.utils import get_service_model
 
-from provisioning.testbeds.aws.rehearsal.iam.calls import MODELS
 from provisioning.testbeds.aws.rehearsal.iam.reference import ACCOUNT
+from tests.cloud.requests import MODELS
 
 OTHERS = ""
 Answer = tuple[str, int, str]  # code, HTTP status, sentence
