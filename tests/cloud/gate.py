@@ -1,4 +1,4 @@
-"""The door of the local cloud: every request, before moto sees it, may be refused as AWS refuses one. It answers nothing else.
+"""The gate of the local cloud: every request, before moto sees it, may be refused as AWS refuses one.
 
 The operator's requests alone are judged; machines and services of the cloud have credentials of their own.
 """

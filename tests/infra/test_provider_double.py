@@ -1,4 +1,4 @@
-"""The provider double refuses what the real provider refuses, and what it hasn't learnt. No cloud, no engine."""
+"""The provider double refuses what the real provider refuses, and what it doesn't support itself. No cloud, no engine."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_what_the_provider_takes_passes() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"instancetype": "i3en.xlarge"}, "instancetype: isn't a property of it; did you mean instanceType"),
-        ({"rootBlockDevice": {"size": 5}}, "rootBlockDevice.size: isn't a property of it"),
+        ({"instancetype": "i3en.xlarge"}, "instancetype: isn't a known property; did you mean instanceType"),
+        ({"rootBlockDevice": {"size": 5}}, "rootBlockDevice.size: isn't a known property"),
         ({"instanceType": "i3en.7xlarge"}, "instanceType: 'i3en.7xlarge' doesn't exist; did you mean i3en."),
         (
             {"rootBlockDevice": {"volumeType": "gp5"}},
@@ -83,7 +83,7 @@ def test_a_wrong_instance_is_refused(change: dict[str, Any], reason: str) -> Non
     [
         ("aws:ec2/instanc:Instanc", {}, "pulumi_aws has no resource type aws:ec2/instanc:Instanc"),
         ("aws:ec3/instance:Instance", {}, "pulumi_aws has no module ec3"),
-        ("aws:sqs/queue:Queue", {}, "the provider double hasn't learnt aws:sqs/queue:Queue yet"),
+        ("aws:sqs/queue:Queue", {}, "the provider double doesn't support aws:sqs/queue:Queue"),
         ("aws:ec2/placementGroup:PlacementGroup", {}, "strategy: is required and missing"),
         ("aws:ec2/placementGroup:PlacementGroup", {"strategy": "near"}, "strategy: 'near' doesn't exist"),
         ("aws:iam/role:Role", {"assumeRolePolicy": "{"}, "assumeRolePolicy: isn't JSON"),
@@ -143,12 +143,12 @@ def test_a_wrong_lookup_is_refused() -> None:
         request = provider_pb2.InvokeRequest(tok=token, args=closed(arguments))
         return [each.reason for each in AwsDouble().Invoke(request, None).failures]
 
-    assert failures("aws:ec2/getAmi:getAmi", {"owner": ["amazon"]})[0].startswith("owner: isn't a property of it")
+    assert failures("aws:ec2/getAmi:getAmi", {"owner": ["amazon"]})[0].startswith("owner: isn't a known property")
     assert failures("aws:ec2/getAmi:getAmi", {"filters": [{"name": "image-id"}]}) == [
         "filters[0].values: is required and missing"
     ]
     assert failures("aws:ec2/getAm:getAm", {}) == ["pulumi_aws has no function for aws:ec2/getAm:getAm"]
-    assert failures("aws:ec2/getEips:getEips", {}) == ["the provider double hasn't learnt aws:ec2/getEips:getEips yet"]
+    assert failures("aws:ec2/getEips:getEips", {}) == ["the provider double doesn't support aws:ec2/getEips:getEips"]
 
 
 def test_every_type_it_knows_is_one_of_the_sdk() -> None:

@@ -8,7 +8,7 @@ VARIABLE = "SAMEBOX_REHEARSAL"
 KIND = (
     "rehearsal"  # the kind of testbed that a stack then is: bench/campaign/testbeds/rehearsal.toml has what holds on it
 )
-NOTICE = "rehearsal: AWS is played by this machine. Prices are what AWS would charge; nothing is charged."
+NOTICE = "rehearsal: this machine stands in for AWS. Prices are what AWS would charge; nothing is charged."
 
 
 def rehearsing() -> bool:

@@ -1,4 +1,4 @@
-"""The Pulumi project as a rehearsal has it: a copy that knows no AWS but the one on this machine, and no state but its own.
+"""The Pulumi project as a rehearsal has it: a copy with state of its own, which reaches the AWS on this machine and no other.
 
 The operator's own stacks, their state, their login and their credentials stay out of it.
 """
@@ -17,9 +17,9 @@ from provisioning.testbeds.aws.rehearsal.engine.engine import Engine
 from provisioning.testbeds.aws.shape import NAMESPACE, PROJECT_FILE, read_stack_config
 
 PROVIDER = Path(__file__).resolve().parent / "cloud" / "bin"
-# of one run: made anew for each
+# of one run: never copied into the next
 OF_A_RUN = ("created", "expires", "hostKeySeed", "generations")
-# what an operator says of himself, where he hasn't yet
+# settings about the operator, for a config that lacks them
 ABOUT_THE_OPERATOR = {"owner": "rehearsal", "operatorCidr": "203.0.113.7/32"}
 # beside the project, because commands are typed there
 LINKED = (".venv", "campaigns")
@@ -52,9 +52,9 @@ def lay_out(project: Path, checkout: Path) -> None:
 
 
 def write_stack(file: Path, template: Path, identity_file: Path) -> None:
-    """Writes a stack's config as `template` has it, a stack's own file or a preset, and all that it still lacks.
+    """Writes a stack's config as `template` has it, a stack's own file or a preset, with defaults for what it lacks.
 
-    Nothing of an earlier run, no secret, and of a provider's keys none goes over. Raises InvalidInput for what is no such file.
+    Leaves out what belongs to one run, secrets and the keys of providers. Raises InvalidInput for a file that isn't a stack's config.
     """
     config = {key: value for key, value in read_stack_config(template).items() if key not in OF_A_RUN}
     own = {**ABOUT_THE_OPERATOR, "identityFile": str(identity_file), **config}

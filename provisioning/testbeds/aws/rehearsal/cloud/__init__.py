@@ -1,1 +1,1 @@
-"""What stands in for AWS: a server for its API, and a provider for Pulumi. They know nothing of what is rehearsed."""
+"""What stands in for AWS: a server for its API, and a provider for Pulumi."""

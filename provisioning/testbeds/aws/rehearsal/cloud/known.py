@@ -1,4 +1,4 @@
-"""What IAM knows of the things in the local cloud, of whatever service: their tags, the role in a profile. It changes nothing."""
+"""What IAM knows of the things in the local cloud, of whatever service: their tags, the role in a profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placement groups, which moto's EC2 lacks: create, describe, delete. It places nothing."""
+"""Placement groups, which moto's EC2 lacks: create, describe, delete."""
 
 from __future__ import annotations
 

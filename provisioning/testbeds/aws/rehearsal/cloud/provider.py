@@ -1,7 +1,7 @@
 """A strict double of Pulumi's aws provider: the real engine's protocol, the SDK's own schema, and moto in the place of AWS.
 
 It stands on PATH as `pulumi-resource-aws` and refuses to talk to anything that isn't on this machine. What the schema or
-the rules forbid fails in Check, in a preview already; what it hasn't learnt fails too, and is never passed over.
+the rules forbid fails in Check, in a preview already; what it doesn't support fails too.
 """
 # ruff: noqa: ARG002 (the protocol fixes what its methods are given)
 
@@ -30,7 +30,6 @@ from provisioning.testbeds.aws.rehearsal.cloud.lookups import LOOKUPS
 from provisioning.testbeds.aws.rehearsal.cloud.rules import rule_failures
 from provisioning.testbeds.aws.rehearsal.cloud.schema import (
     Failure,
-    UnknownToken,
     lookup_failures,
     provider_failures,
     resource_failures,
@@ -81,14 +80,9 @@ class AwsDouble(provider_pb2_grpc.ResourceProviderServicer):
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
         """Everything that is wrong with a resource's inputs; completes its name."""
         token, inputs = _token(request.urn), opened(request.news)
-        try:
-            failures = resource_failures(token, inputs)
-        except UnknownToken as error:
-            failures = [Failure("", str(error))]
-        if not failures:
-            failures = list(rule_failures(token, inputs))
+        failures = resource_failures(token, inputs) or list(rule_failures(token, inputs))
         if not failures and token not in KINDS:
-            failures = [Failure("", f"the provider double hasn't learnt {token} yet")]
+            failures = [Failure("", f"the provider double doesn't support {token}")]
         if failures:
             return _checked(request.news, failures)
         named = KINDS[token].auto_named
@@ -158,12 +152,9 @@ class AwsDouble(provider_pb2_grpc.ResourceProviderServicer):
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
         """A lookup."""
         arguments = opened(request.args)
-        try:
-            failures = lookup_failures(request.tok, arguments)
-        except UnknownToken as error:
-            failures = [Failure("", str(error))]
+        failures = lookup_failures(request.tok, arguments)
         if not failures and request.tok not in LOOKUPS:
-            failures = [Failure("", f"the provider double hasn't learnt {request.tok} yet")]
+            failures = [Failure("", f"the provider double doesn't support {request.tok}")]
         if failures:
             return provider_pb2.InvokeResponse(failures=[_failure(each) for each in failures])
         found = _attempt(context, request.tok, lambda: LOOKUPS[request.tok](self._aws, arguments))

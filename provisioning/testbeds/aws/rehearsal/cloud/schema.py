@@ -1,4 +1,4 @@
-"""What the installed pulumi_aws says a resource or a lookup may be given: names, types and enumerations. It calls nothing.
+"""What the installed pulumi_aws says a resource or a lookup may be given: names, types and enumerations.
 
 The SDK is generated from the real provider's schema, so what it doesn't know, the provider doesn't know.
 """
@@ -19,6 +19,7 @@ from typing import Any
 
 import pulumi
 import pulumi_aws
+from botocore import xform_name
 from pulumi._types import input_type_py_to_pulumi_names, input_type_types, is_input_type
 
 from provisioning.testbeds.aws.rehearsal.cloud.values import Properties, Unknown
@@ -37,8 +38,11 @@ class UnknownToken(Exception):
 
 
 def resource_failures(token: str, properties: Properties) -> list[Failure]:
-    """Everything in which `properties` differ from what the resource type takes. Raises UnknownToken."""
-    return list(_object_failures(arguments_class(token), properties, ""))
+    """Everything in which `properties` differ from what the resource type takes."""
+    try:
+        return list(_object_failures(arguments_class(token), properties, ""))
+    except UnknownToken as error:
+        return [Failure("", str(error))]
 
 
 def provider_failures(properties: Properties) -> list[Failure]:
@@ -48,11 +52,14 @@ def provider_failures(properties: Properties) -> list[Failure]:
 
 
 def lookup_failures(token: str, arguments: Properties) -> list[Failure]:
-    """The same for a lookup's arguments (aws:ec2/getAmi:getAmi). Raises UnknownToken."""
-    module, name = _module_and_name(token)
-    function = getattr(module, _snake(name), None)
+    """The same for a lookup's arguments (aws:ec2/getAmi:getAmi)."""
+    try:
+        module, name = _module_and_name(token)
+    except UnknownToken as error:
+        return [Failure("", str(error))]
+    function = getattr(module, xform_name(name), None)
     if function is None:
-        raise UnknownToken(f"pulumi_aws has no function for {token}")
+        return [Failure("", f"pulumi_aws has no function for {token}")]
     hints = {
         _camel(parameter.name): parameter.annotation
         for parameter in inspect.signature(function).parameters.values()
@@ -167,7 +174,7 @@ def _resolved(annotation: Any, module: Any) -> Any:
 
 
 def _unknown(path: str, known: Mapping[str, Any]) -> Failure:
-    return Failure(path, f"isn't a property of it{_nearest(path.rpartition('.')[2], list(known))}")
+    return Failure(path, f"isn't a known property{_nearest(path.rpartition('.')[2], list(known))}")
 
 
 def _nearest(word: Any, choices: list[str]) -> str:
@@ -177,10 +184,6 @@ def _nearest(word: Any, choices: list[str]) -> str:
 
 def _name(expected: Any) -> str:
     return "an object" if is_input_type(expected) else str(getattr(expected, "__name__", expected))
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
 
 
 def _camel(name: str) -> str:

@@ -1,28 +1,33 @@
-"""Everything that exists in a cloud, by kind and id, whoever made it and whatever its tags. It removes nothing."""
+"""Everything that exists in a cloud, by kind and id, whoever made it and whatever its tags."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import boto3
 
 from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud
 
-_ENDED = ("terminated", "shutting-down")
-# call, key of its list, key of an entry's id
-_EC2 = (
-    ("describe_vpcs", "Vpcs", "VpcId"),
-    ("describe_subnets", "Subnets", "SubnetId"),
-    ("describe_internet_gateways", "InternetGateways", "InternetGatewayId"),
-    ("describe_route_tables", "RouteTables", "RouteTableId"),
-    ("describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId"),
-    ("describe_security_groups", "SecurityGroups", "GroupId"),
-    ("describe_network_interfaces", "NetworkInterfaces", "NetworkInterfaceId"),
-    ("describe_volumes", "Volumes", "VolumeId"),
-    ("describe_key_pairs", "KeyPairs", "KeyName"),
-    ("describe_placement_groups", "PlacementGroups", "GroupName"),
-    ("describe_capacity_reservations", "CapacityReservations", "CapacityReservationId"),
+_ENDED = ("deleted", "deleting", "cancelled")
+# service, call, key of its list, key of an entry's id
+_LISTS = (
+    ("ec2", "describe_vpcs", "Vpcs", "VpcId"),
+    ("ec2", "describe_subnets", "Subnets", "SubnetId"),
+    ("ec2", "describe_internet_gateways", "InternetGateways", "InternetGatewayId"),
+    ("ec2", "describe_route_tables", "RouteTables", "RouteTableId"),
+    ("ec2", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId"),
+    ("ec2", "describe_security_groups", "SecurityGroups", "GroupId"),
+    ("ec2", "describe_network_interfaces", "NetworkInterfaces", "NetworkInterfaceId"),
+    ("ec2", "describe_volumes", "Volumes", "VolumeId"),
+    ("ec2", "describe_key_pairs", "KeyPairs", "KeyName"),
+    ("ec2", "describe_placement_groups", "PlacementGroups", "GroupName"),
+    ("ec2", "describe_capacity_reservations", "CapacityReservations", "CapacityReservationId"),
+    ("emr", "list_clusters", "Clusters", "Id"),
+    ("iam", "list_roles", "Roles", "RoleName"),
+    ("iam", "list_instance_profiles", "InstanceProfiles", "InstanceProfileName"),
+    ("scheduler", "list_schedule_groups", "ScheduleGroups", "Name"),
+    ("scheduler", "list_schedules", "Schedules", "Arn"),
 )
 
 
@@ -39,7 +44,14 @@ def client(cloud: Cloud, service: str, **options: Any) -> Any:
 
 def things(cloud: Cloud) -> set[str]:
     """All there is, as "kind id"."""
-    return {*_compute(cloud), *_clusters(cloud), *_identities(cloud), *_timers(cloud), *buckets(cloud)}
+    found = {f"instance {each}" for each in instances(cloud)} | buckets(cloud)
+    for service, call, entries, key in _LISTS:
+        for entry in getattr(client(cloud, service), call)()[entries]:
+            status = entry.get("Status")  # a cluster's holds its state, a volume's is a word
+            state = status["State"] if isinstance(status, dict) else entry.get("State", "")
+            if state not in _ENDED and not state.startswith("TERMINATED"):
+                found.add(f"{entries} {entry[key]}")
+    return found
 
 
 def buckets(cloud: Cloud) -> set[str]:
@@ -54,31 +66,5 @@ def instances(cloud: Cloud) -> dict[str, dict[str, str]]:
         instance["InstanceId"]: {tag["Key"]: tag["Value"] for tag in instance.get("Tags", [])}
         for reservation in reservations
         for instance in reservation["Instances"]
-        if instance["State"]["Name"] not in _ENDED
+        if instance["State"]["Name"] not in ("terminated", "shutting-down")
     }
-
-
-def _compute(cloud: Cloud) -> Iterator[str]:
-    ec2 = client(cloud, "ec2")
-    for call, entries, key in _EC2:
-        for entry in getattr(ec2, call)()[entries]:
-            if entry.get("State") not in ("deleted", "deleting", "cancelled"):
-                yield f"{entries} {entry[key]}"
-    yield from (f"instance {each}" for each in instances(cloud))
-
-
-def _clusters(cloud: Cloud) -> Iterator[str]:
-    listed = client(cloud, "emr").list_clusters()["Clusters"]
-    yield from (f"cluster {each['Id']}" for each in listed if not each["Status"]["State"].startswith("TERMINATED"))
-
-
-def _identities(cloud: Cloud) -> Iterator[str]:
-    iam = client(cloud, "iam")
-    yield from (f"role {each['RoleName']}" for each in iam.list_roles()["Roles"])
-    yield from (f"profile {each['InstanceProfileName']}" for each in iam.list_instance_profiles()["InstanceProfiles"])
-
-
-def _timers(cloud: Cloud) -> Iterator[str]:
-    scheduler = client(cloud, "scheduler")
-    yield from (f"schedule group {each['Name']}" for each in scheduler.list_schedule_groups()["ScheduleGroups"])
-    yield from (f"schedule {each['GroupName']}/{each['Name']}" for each in scheduler.list_schedules()["Schedules"])

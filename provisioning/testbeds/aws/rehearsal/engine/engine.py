@@ -1,7 +1,6 @@
 """Finds the real `pulumi`: the one on PATH when it is recent enough, else one built here once from its pinned Go modules.
 
-Run it (`python -m provisioning.testbeds.aws.rehearsal.engine.engine`) to see which, and how long that took. It runs no program
-and changes no PATH.
+Run it (`python -m provisioning.testbeds.aws.rehearsal.engine.engine`) to see which, and how long that took.
 """
 
 from __future__ import annotations
@@ -82,7 +81,9 @@ def _build(target: Path) -> None:
     for left in target.parent.glob(f".{target.name}.*"):
         shutil.rmtree(left)  # of a build that was killed: the lock is ours
     if shutil.disk_usage(target.parent).free < SCRATCH_BYTES:
-        raise MissingRequirement(f"building Pulumi needs 4 GB for a while in {target.parent}.", next_step=_BY_HAND)
+        raise MissingRequirement(
+            f"building Pulumi needs 4 GiB of free disk space in {target.parent}.", next_step=_BY_HAND
+        )
     print(f"Building Pulumi {_pinned_version()} from its Go modules, once: about five minutes of CPU.", file=sys.stderr)
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
@@ -107,7 +108,7 @@ def _compile(go: str, made: Path, environment: Mapping[str, str]) -> None:
     for program in (["pulumi", "version"], [LANGUAGE_HOST, "-version"]):
         printed = _run([str(made / program[0]), *program[1:]], {"PULUMI_SKIP_UPDATE_CHECK": "true"}).strip()
         if printed != version:
-            raise SameboxError(f"{program[0]} was built as {version} and calls itself {printed}.")
+            raise SameboxError(f"{program[0]} was built as {version} but reports version {printed}.")
 
 
 def _go_environment(aside: Path) -> dict[str, str]:
@@ -126,8 +127,8 @@ def _go() -> str:
     number = re.match(r"go(\d+)\.(\d+)", printed)
     if found is None or number is None or tuple(int(part) for part in number.groups()) < OLDEST_GO:
         raise MissingRequirement(
-            f"there is no pulumi {'.'.join(map(str, OLDEST))} or newer with {LANGUAGE_HOST} on PATH, and no Go 1.26 or "
-            f"newer to build it with (go: {printed}).",
+            f"neither pulumi {'.'.join(map(str, OLDEST))} or newer with {LANGUAGE_HOST}, nor Go 1.26 or newer to build it "
+            f"with, is on PATH (go: {printed}).",
             next_step=_BY_HAND,
         )
     return found
@@ -145,7 +146,7 @@ def _run(command: list[str], environment: Mapping[str, str]) -> str:
             timeout=BUILD_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired:
-        raise SameboxError(f"{' '.join(command)} wasn't done after {BUILD_TIMEOUT_S} s.") from None
+        raise SameboxError(f"timed out after {BUILD_TIMEOUT_S} s: {' '.join(command)}") from None
     if completed.returncode != 0:
         raise SameboxError(f"exit {completed.returncode} from: {' '.join(command)}\n{completed.stderr.strip()[-2000:]}")
     return completed.stdout

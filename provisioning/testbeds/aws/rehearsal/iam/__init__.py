@@ -1,1 +1,1 @@
-"""What IAM would answer: a call as questions, and a policy as the answer. It calls nobody."""
+"""What IAM would answer: a call as questions, and a policy as the answer."""

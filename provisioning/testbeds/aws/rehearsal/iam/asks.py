@@ -1,4 +1,4 @@
-"""What a call asks IAM before it is carried out: actions on resources, with what is known of both. It answers nothing."""
+"""What a call asks IAM before it is carried out: actions on resources, with what is known of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An IAM policy as IAM reads it: may somebody who holds it do this to that? It knows no call and no service.
+"""An IAM policy as IAM reads it: may somebody who holds it do this to that?
 
 One statement of which action, resource and every condition fit is enough
 (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html). Only what the project's policy uses is

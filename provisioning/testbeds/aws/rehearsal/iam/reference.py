@@ -46,7 +46,7 @@ class Reference:
         """Raises KeyError that says what to do for an action which the extract lacks."""
         if name not in self.actions:
             raise KeyError(
-                f"{name} isn't in {EXTRACT.name}: misspelt, or make the extract anew (tests/infra/permissions/README.md)"
+                f"{name} isn't in {EXTRACT.name}: misspelt? If not, extract it again (tests/infra/permissions/README.md)"
             )
         return self.actions[name]
 
