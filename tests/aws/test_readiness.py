@@ -25,7 +25,7 @@ from infra.instance_types import INSTANCE_TYPES
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.testbeds.aws.readiness import account, here, looks, machines
 from provisioning.testbeds.aws.readiness.planned import Answer, Planned, planned
-from provisioning.testbeds.aws.rehearsal.cloud.policy_simulator import simulator
+from provisioning.testbeds.aws.rehearsal.cloud.corrections import simulate_principal_policy
 from provisioning.testbeds.aws.rehearsal.iam.policy import Ask
 from provisioning.testbeds.aws.session import Region
 from provisioning.testbeds.finding import Finding
@@ -67,9 +67,9 @@ class Session:
 
 
 @pytest.fixture(autouse=True)
-def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """moto in this process, with the simulator of policies that it lacks."""
-    monkeypatch.setattr(IamResponse, "simulate_principal_policy", simulator(tmp_path), raising=False)
+    monkeypatch.setattr(IamResponse, "simulate_principal_policy", simulate_principal_policy, raising=False)
     for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CREDENTIAL_EXPIRATION"):
         monkeypatch.delenv(name, raising=False)
     with mock_aws():

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from moto.core.request import Request
+from moto.core.responses import ActionResult
+from moto.iam.responses import IamResponse
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from werkzeug.exceptions import NotFound
 
@@ -21,7 +23,7 @@ from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import OPERATOR
 from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import instead_of
 from provisioning.testbeds.aws.rehearsal.iam.asks import denied_ask
 from provisioning.testbeds.aws.rehearsal.iam.calls import Call
-from provisioning.testbeds.aws.rehearsal.iam.policy import read_policy
+from provisioning.testbeds.aws.rehearsal.iam.policy import Ask, read_policy
 from tests.cloud.faults import POLICY_FILE, Faults, injected, put_there
 from tests.cloud.refusals import Refusal, denied, expired, throttled
 from tests.cloud.requests import read_call
@@ -67,6 +69,20 @@ def __call__(moto: Any, self: Any, environ: Environ, start_response: Callable[..
     body = b"" if environ["REQUEST_METHOD"] == "HEAD" else body
     start_response(status, [*headers, ("Content-Length", str(len(body)))])
     return [body]
+
+
+@instead_of(IamResponse)
+def simulate_principal_policy(moto: Any, self: Any) -> ActionResult:
+    """What the policy that the operator is held to says, by the evaluator that judges his calls; without one, all is allowed."""
+    policy, result = put_there(POLICY_FILE), dict(moto(self).result)
+    if policy is not None:
+        context = {
+            each["ContextKeyName"]: each["ContextKeyValues"][0] for each in self._get_params().get("ContextEntries", ())
+        }
+        for each in result["EvaluationResults"]:
+            asked = Ask(each["EvalActionName"], each["EvalResourceName"], context)
+            each["EvalDecision"] = "allowed" if read_policy(policy).allowing(asked) else "implicitDeny"
+    return ActionResult(result)
 
 
 def _refusal(environ: Environ) -> Refusal | None:

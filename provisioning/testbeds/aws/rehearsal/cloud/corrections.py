@@ -14,10 +14,11 @@ from moto.ec2.models import EC2Backend
 from moto.ec2.models.instances import Instance
 from moto.ec2.responses import EC2Response
 from moto.iam.access_control import IAMPolicy, PermissionResult
+from moto.iam.responses import IamResponse
 from moto.s3.models import FakeBucket
 from moto.servicequotas.models import ServiceQuotasBackend
 
-from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import instead_of
+from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import added_to, instead_of
 from provisioning.testbeds.aws.rehearsal.cloud.placement_groups import require_group
 
 # Amazon Linux 2023's: al2023-ami-2023.8.20250908 was made on 2025-09-06 and deprecated on 2025-12-05
@@ -95,6 +96,18 @@ def get_service_quota(moto: Any, self: Any, service_code: str, quota_code: str) 
         found: dict[str, Any] = moto(self, service_code, quota_code)
         return found
     return {"ServiceCode": service_code, "QuotaCode": quota_code, "Value": EC2_QUOTAS[quota_code], "Unit": "None"}
+
+
+@added_to(IamResponse)
+def simulate_principal_policy(self: Any) -> ActionResult:
+    """The operator of this cloud may do everything."""
+    asked = self._get_params()
+    answers = [
+        {"EvalActionName": action, "EvalResourceName": resource, "EvalDecision": "allowed"}
+        for action in asked["ActionNames"]
+        for resource in asked["ResourceArns"]
+    ]
+    return ActionResult({"EvaluationResults": answers, "IsTruncated": False})
 
 
 @instead_of(EC2Backend)
