@@ -94,7 +94,7 @@ def test_records_arrive_and_only_those(client: SshHost, cloud: Cloud) -> None:
 def test_what_did_not_arrive_whole_stays_on_the_host(client: SshHost, cloud: Cloud) -> None:
     """A size other than the writer's is an error with both, and nothing is removed here."""
     collector, _ = upload_to(cloud)
-    with pytest.raises(HostsFailed, match="has 20 bytes of 21"):
+    with pytest.raises(HostsFailed, match="has 20 bytes instead of 21"):
         collector.collect(result(**{"consumed/consumer-0000-0.parquet": 21}), [client], TRIAL)
     for name, content in FILES.items():
         assert client.get(f"{client.record.root}/{RUN}/{name}") == content
