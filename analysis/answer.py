@@ -14,9 +14,9 @@ from analysis.checks import Check
 from analysis.comparison import BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion
 from analysis.evidence import Evidence
 from analysis.formatting import bounded, bounded_number, bounded_quantity, interval, number, ratios, size, words
-from analysis.latencies import RESPONSE
 from analysis.metrics import RATE
 from analysis.percentiles import Percentile
+from analysis.records.latencies import RESPONSE
 from analysis.weaknesses import (
     design_warnings,
     excluded_sentence,

@@ -28,12 +28,12 @@ from analysis.curve_figure import curve_drawings
 from analysis.disk_figure import disk_drawings
 from analysis.drawing import Drawings, Palette
 from analysis.gather import gather
-from analysis.load import load_records
 from analysis.metrics import measurements
 from analysis.outputs import write_outputs
 from analysis.page import render_page
 from analysis.pipeline import Aggregates, aggregate
 from analysis.ratio_figure import ratio_drawings
+from analysis.records.files import records_of
 from analysis.report import Results, report_document
 from analysis.session import Progress, run_task
 from analysis.storage import Storage
@@ -62,7 +62,7 @@ def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, p
     storage = Storage(spark)
     progress(f"reading {results}")
     campaign = read_campaign(storage, results)
-    aggregates = aggregate(spark, campaign, load_records(spark, storage, campaign), progress)
+    aggregates = aggregate(spark, campaign, records_of(storage, campaign), progress)
     progress("checks and comparison")
     found = conclude(campaign, aggregates)
     progress("figures")

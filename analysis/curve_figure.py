@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from analysis.comparison import Cell
 from analysis.drawing import LINE_STYLES, MARKERS, Drawing, Palette, canvas, plain_log_axis, svg_of
 from analysis.evidence import Evidence
-from analysis.latencies import END_TO_END, PUBLISH, RESPONSE
 from analysis.metrics import is_withheld
 from analysis.percentiles import MAXIMUM, MILLION, quantile_name
+from analysis.records.latencies import END_TO_END, PUBLISH, RESPONSE
 
 CURVES = {
     RESPONSE: ("Response latency", "from the intended send to the acknowledgement"),

@@ -10,7 +10,7 @@ from typing import Any
 
 from analysis.evidence import Evidence, Finding, MachineUse, Missing
 from analysis.formatting import quantity
-from analysis.latencies import CLIENT_DELAY, SEND_DELAY
+from analysis.records.latencies import CLIENT_DELAY, SEND_DELAY
 
 _MS = 1e6  # nanoseconds
 _P99 = 990_000

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from analysis.audit import Delivery
 from analysis.campaign import Trial
 from analysis.catch_up import CatchUp
-from analysis.order import Ordering
+from analysis.delivery import Delivery
 from analysis.percentiles import Percentile
+from analysis.records.order import Ordering
 
 # beside its bounds a rule is given what the declaration says of single hosts: name -> {"judged", "why"}
 HOSTS = "hosts"

@@ -10,8 +10,8 @@ from analysis.campaign import Campaign, Trial
 from analysis.catch_up import catch_ups
 from analysis.evidence import Counts, DaemonUse, Evidence, MachineUse
 from analysis.pipeline import Aggregates
-from analysis.telemetry import ALLOWANCE_EXCEEDED, CPU_MODES, MACHINE
-from analysis.timeline import ACKNOWLEDGED, RECEIVED
+from analysis.records.seconds import ACKNOWLEDGED, RECEIVED
+from analysis.records.telemetry import ALLOWANCE_EXCEEDED, CPU_MODES, MACHINE
 
 
 def gather(campaign: Campaign, aggregates: Aggregates) -> list[Evidence]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from analysis.bounded import Bounded, exactly
 from analysis.evidence import Evidence
-from analysis.latencies import END_TO_END
 from analysis.percentiles import TABLE_QUANTILES, Percentile, quantile_name
+from analysis.records.latencies import END_TO_END
 from analysis.schema import DRAIN
 
 RATE = "throughput_achieved"

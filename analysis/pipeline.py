@@ -1,111 +1,128 @@
-"""From records to aggregates: a few Spark actions over some trials at a time.
+"""From records to aggregates, in two looks at each file and a third at few. It knows no verdict and no page.
 
-1. coarse counts per second -> latency over time; events -> throughput over time
-2. fingerprints of what was acknowledged and received -> loss and duplicates, and what was never answered
-3. bucket counts of every latency -> where percentiles lie -> exact percentiles (second scan, few rows)
-4. stretches of files -> order
-5. telemetry -> over time, and over the measure phase
+1. all counts: latencies in buckets and per second, events per second, fingerprints of both sides, order, telemetry
+2. where the fingerprints differ: message by message -> loss and duplicates, and what was never answered
+3. where the wanted percentiles lie: their values
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from analysis.audit import Delivery, acknowledged_fingerprints, audit_delivery, bucket_bits, received_fingerprints
 from analysis.campaign import Campaign, Trial
-from analysis.latencies import all_latencies, phase_latencies
-from analysis.load import Records
-from analysis.order import Ordering, orderings, steps_back, stretches
-from analysis.percentiles import CURVE_QUANTILES, TABLE_QUANTILES, Percentile, exact_percentiles
-from analysis.telemetry import telemetry_of_measure_phase, telemetry_over_time
-from analysis.timeline import latency_over_time, throughput_over_time
+from analysis.delivery import Delivery, deliveries, differing_stretches, subscriptions_of
+from analysis.percentiles import (
+    CURVE_QUANTILES,
+    TABLE_QUANTILES,
+    Percentile,
+    histograms_of,
+    percentiles_of,
+    wanted_ranks,
+)
+from analysis.population import NO_POPULATIONS, Populations
+from analysis.records import buckets, differences, fingerprints, order, seconds, telemetry, values
+from analysis.records.files import Records
+from analysis.records.order import Ordering, orderings
+from analysis.records.scan import Counted, scan
 from analysis.unanswered import populations_of
 
 Progress = Callable[[str], None]
-# each trial has scans and code of its own; a plan with those of a hundred is more than a driver on one machine can hold
-TRIALS_AT_ONCE = 6
+QUANTILES = TABLE_QUANTILES + CURVE_QUANTILES
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Aggregates:
-    """What Spark hands over, small enough for one process. Rows are as the step named alike describes them."""
+    """What is known of all records, small enough for one process. Rows are those of the counting named alike, with their trial."""
 
     percentiles: tuple[Percentile, ...]
-    latency_seconds: tuple[Any, ...]
-    throughput_seconds: tuple[Any, ...]
-    acknowledged: tuple[Any, ...]
-    received: tuple[Any, ...]
+    latency_seconds: tuple[Row, ...]
+    throughput_seconds: tuple[Row, ...]
+    acknowledged: tuple[Row, ...]
+    received: tuple[Row, ...]
     deliveries: tuple[Delivery, ...]
     orderings: tuple[Ordering, ...]
-    telemetry_seconds: tuple[Any, ...]
-    telemetry_measured: tuple[Any, ...]
+    telemetry_seconds: tuple[Row, ...]
+    telemetry_measured: tuple[Row, ...]
 
 
 def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progress: Progress) -> Aggregates:
-    """Runs every step over all trials of the campaign, TRIALS_AT_ONCE at a time."""
-    bits = bucket_bits(sum(_rows_written(trial) for trial in campaign.trials))
-    found = []
-    for first in range(0, len(campaign.trials), TRIALS_AT_ONCE):
-        part = campaign.trials[first : first + TRIALS_AT_ONCE]
-        telling = _telling(progress, first + 1, len(part), len(campaign.trials))
-        found.append(_aggregate(spark, part, records.of([trial.name for trial in part]), bits, telling))
-    return Aggregates(
-        **{each.name: tuple(row for part in found for row in getattr(part, each.name)) for each in fields(Aggregates)}
+    """Counts the records of all trials. Raises AnalysisError naming a file that can't be read."""
+    bits = fingerprints.bucket_bits(sum(_rows_written(trial) for trial in campaign.trials))
+    names = [trial.name for trial in campaign.trials]
+    progress("counting every record")
+    first = (
+        *(buckets.PRODUCED, buckets.CONSUMED, seconds.PRODUCED_EVENTS, seconds.CONSUMED_EVENTS),
+        *(seconds.PRODUCED_LATENCY, seconds.CONSUMED_LATENCY, *fingerprints.countings(bits), order.ORDER),
+        *(telemetry.OVER_TIME, telemetry.OF_MEASURE_PHASE),
     )
-
-
-def _aggregate(
-    spark: SparkSession, trials: Sequence[Trial], records: Records, bits: int, progress: Progress
-) -> Aggregates:
-    produced, consumed, hosts = (rows.together() for rows in (records.produced, records.consumed, records.hosts))
-    latencies = all_latencies(records) + phase_latencies(records, trials)
-    progress("latency and throughput over time")
-    latency_seconds = latency_over_time(latencies).collect() if latencies else []
-    throughput_seconds = throughput_over_time(produced, consumed).collect()
-    progress("loss and duplicates")
-    acknowledged = produced.transform(acknowledged_fingerprints, bits).collect()
-    received = consumed.transform(received_fingerprints, bits).collect()
-    deliveries = audit_delivery(
-        spark,
-        produced,
-        consumed,
+    counted = scan(spark, records, dict.fromkeys(names, first))
+    acknowledged, received = _rows(counted, "acknowledged"), _rows(counted, "received")
+    subscriptions = subscriptions_of(received, {trial.name: trial.subscriptions for trial in campaign.trials})
+    differing = differing_stretches(acknowledged, received, subscriptions)
+    compared: Counted = {}
+    if differing:
+        progress("messages of which acknowledgements and receipts differ")
+        sides = {trial: tuple(differences.countings(stretches, bits)) for trial, stretches in differing.items()}
+        compared = scan(spark, records, sides)
+    delivered = deliveries(acknowledged, received, _rows(compared, "differences"), subscriptions)
+    throughput = _rows(counted, "events")
+    populations = populations_of(
+        campaign.trials,
         acknowledged=acknowledged,
         received=received,
-        subscription_counts={trial.name: trial.subscriptions for trial in trials},
-        bits=bits,
+        deliveries=delivered,
+        throughput_seconds=throughput,
     )
     progress("exact percentiles")
-    populations = populations_of(
-        trials,
+    return Aggregates(
+        percentiles=tuple(exact_percentiles(spark, records, counted, QUANTILES, populations)),
+        latency_seconds=_rows(counted, "seconds"),
+        throughput_seconds=throughput,
         acknowledged=acknowledged,
         received=received,
-        deliveries=deliveries,
-        throughput_seconds=throughput_seconds,
-    )
-    percentiles = exact_percentiles(spark, latencies, TABLE_QUANTILES + CURVE_QUANTILES, populations)
-    progress("order")
-    steps = records.consumed.placed().transform(stretches).transform(steps_back).collect()
-    progress("telemetry")
-    return Aggregates(
-        percentiles=tuple(percentiles),
-        latency_seconds=tuple(latency_seconds),
-        throughput_seconds=tuple(throughput_seconds),
-        acknowledged=tuple(acknowledged),
-        received=tuple(received),
-        deliveries=tuple(deliveries),
-        orderings=tuple(orderings(steps)),
-        telemetry_seconds=tuple(hosts.transform(telemetry_over_time).collect()),
-        telemetry_measured=tuple(hosts.transform(telemetry_of_measure_phase).collect()),
+        deliveries=tuple(delivered),
+        orderings=tuple(orderings(_rows(counted, "order"))),
+        telemetry_seconds=_rows(counted, "telemetry over time"),
+        telemetry_measured=_rows(counted, "telemetry"),
     )
 
 
-def _telling(progress: Progress, first: int, count: int, of: int) -> Progress:
-    which = f"trials {first} to {first + count - 1} of {of}"
-    return lambda step: progress(f"{step}: {which}")
+def exact_percentiles(
+    spark: SparkSession,
+    records: Records,
+    counted: Counted,
+    quantiles: Sequence[int],
+    populations: Populations = NO_POPULATIONS,
+) -> list[Percentile]:
+    """Every quantile of each metric of which `counted` has buckets: files are read once more for the values at their ranks."""
+    histograms = {
+        key: histogram
+        for (name, trial), counts in counted.items()
+        if name == "buckets"
+        for key, histogram in histograms_of(trial, counts)
+    }
+    wanted = wanted_ranks(histograms, quantiles, populations)
+    looked_for = {trial: tuple(values.countings(ranks)) for trial, ranks in wanted.items()}
+    found = _rows(scan(spark, records, looked_for), "values")
+    values_ns = {
+        (row["trial"], row["metric"], row["subscription"], row["quantile_ppm"]): row["value_ns"] for row in found
+    }
+    return percentiles_of(histograms, values_ns, quantiles, populations)
+
+
+def _rows(counted: Counted, counting: str) -> tuple[Row, ...]:
+    """The rows of one counting, each with its trial."""
+    return tuple(
+        {"trial": trial, **row}
+        for (name, trial), counts in counted.items()
+        if name == counting
+        for row in counts.to_pylist()
+    )
 
 
 def _rows_written(trial: Trial) -> int:

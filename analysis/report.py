@@ -15,11 +15,11 @@ from analysis.checks import Check, validity_of
 from analysis.comparison import BlockRatio, Comparison, ContestantOutcome, Exclusion
 from analysis.cross_check import CrossCheck
 from analysis.evidence import Evidence
-from analysis.latencies import CLIENT_DELAY, END_TO_END, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
 from analysis.metrics import Measurement, is_withheld
 from analysis.outputs import OWN
 from analysis.percentiles import TABLE_QUANTILES, quantile_name
 from analysis.promise import promise
+from analysis.records.latencies import CLIENT_DELAY, END_TO_END, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
 from analysis.schema import SCHEMA_VERSION
 from analysis.steady_disks import probe_rows
 

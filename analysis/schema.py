@@ -1,10 +1,11 @@
-"""The layouts analysis can read (docs/records.md), as Spark types and version numbers."""
+"""The layouts analysis can read (docs/records.md), as Arrow types and version numbers."""
 
 from __future__ import annotations
 
-from pyspark.sql import types as T
+import pyarrow as pa
 
 from analysis.documents import SCHEMA_VERSION as SCHEMA_VERSION
+from analysis.records.arrow import schema
 
 PARQUET_SCHEMA_KEY = "samebox.schema"
 WARMUP = "warmup"
@@ -12,44 +13,37 @@ MEASURE = "measure"
 # the phases of a trial with a backlog, beside the warm-up
 BUILD, DRAIN, TAIL = "build", "drain", "tail"
 
-_TYPES = {"int": T.IntegerType, "long": T.LongType, "double": T.DoubleType, "string": T.StringType}
 
-
-def layout(**columns: str) -> T.StructType:
-    """Columns by name, with the name of their type; a question mark after it: may be null."""
-    fields = [(name, _TYPES[of.removesuffix("?")], of.endswith("?")) for name, of in columns.items()]
-    return T.StructType([T.StructField(name, of(), nullable) for name, of, nullable in fields])
-
-
-PRODUCED = layout(
-    producer="int",
-    partition="int?",
-    sequence="long",
-    intended_ns="long",
-    sent_ns="long?",
-    acked_ns="long?",
-    error="string?",
-    phase="string",
-    held_until_ns="long?",
+PRODUCED = schema(
+    producer=pa.int32(),
+    partition=pa.int32(),
+    sequence=pa.int64(),
+    intended_ns=pa.int64(),
+    sent_ns=pa.int64(),
+    acked_ns=pa.int64(),
+    error=pa.string(),
+    phase=pa.string(),
+    held_until_ns=pa.int64(),
 )
-CONSUMED = layout(
-    consumer="int",
-    subscription="string",
-    producer="int",
-    sequence="long",
-    partition="int",
-    intended_ns="long",
-    received_ns="long",
-    phase="string",
+CONSUMED = schema(
+    consumer=pa.int32(),
+    subscription=pa.string(),
+    producer=pa.int32(),
+    sequence=pa.int64(),
+    partition=pa.int32(),
+    intended_ns=pa.int64(),
+    received_ns=pa.int64(),
+    phase=pa.string(),
 )
-HOSTS = layout(time_ns="long", host="string", source="string", metric="string", kind="string", value="double")
+HOSTS = schema(
+    time_ns=pa.int64(),
+    host=pa.string(),
+    source=pa.string(),
+    metric=pa.string(),
+    kind=pa.string(),
+    value=pa.float64(),
+)
 # columns that files of earlier versions don't have; they are read as null
 ADDED = frozenset({"held_until_ns"})
 # record kind (= the folder's name inside a trial) -> layout
 RECORDS = {"produced": PRODUCED, "consumed": CONSUMED, "hosts": HOSTS}
-
-# what the reader adds to each row: its trial, when that one's load started, which stretch of time counts (null where a trial
-# never got so far)
-TRIAL_COLUMNS = layout(trial="string", start_ns="long?", measure_start_ns="long?", measure_end_ns="long?")
-# and, where it is asked for, where the row was read
-PLACE_COLUMNS = layout(file="string", file_offset="long")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from analysis.errors import AnalysisError
-from analysis.schema import PARQUET_SCHEMA_KEY
 
 SUCCESS = "_SUCCESS"
 OUTPUTS = frozenset({"index.html", "checks.json", "summary.csv", "summary.parquet", "report.json", "data", SUCCESS})
-_FOOTER_READERS = 16  # reading a footer is one round trip to the store; they overlap
 
 
 @dataclass(frozen=True)
@@ -25,15 +22,6 @@ class Entry:
 
     name: str
     is_folder: bool
-
-
-@dataclass(frozen=True)
-class Footer:
-    """What a Parquet file says about itself: its samebox schema version (None = says nothing) and its columns."""
-
-    path: str
-    version: str | None
-    columns: tuple[str, ...]
 
 
 class Storage:
@@ -71,11 +59,6 @@ class Storage:
             raise AnalysisError(f"{uri}: expected a JSON object.")
         return document
 
-    def footers(self, uris: Sequence[str]) -> list[Footer]:
-        """The footers of Parquet files, in the order given."""
-        with ThreadPoolExecutor(_FOOTER_READERS) as readers:
-            return list(readers.map(self._footer, uris))
-
     def publish(self, folder: Path, out: str, *, kind: str = "report", replaces: Collection[str] = OUTPUTS) -> None:
         """Copies a finished local folder to `out`: aside first, then renamed over what was there, `_SUCCESS` last.
 
@@ -104,20 +87,6 @@ class Storage:
                 f"{out}: contains files that aren't part of an earlier {kind} ({', '.join(foreign[:3])}), so it isn't replaced.",
                 next_step="Give another folder with --out.",
             )
-
-    def _footer(self, uri: str) -> Footer:
-        source = self._jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(self._path(uri), self._hadoop)
-        try:
-            reader = self._jvm.org.apache.parquet.hadoop.ParquetFileReader.open(source)
-        except Exception as error:  # py4j wraps every Java exception; the cause's first line says which
-            cause = str(getattr(error, "java_exception", error)).splitlines()[0]
-            raise AnalysisError(f"{uri}: not a readable Parquet file: {cause}") from None
-        try:
-            meta = reader.getFooter().getFileMetaData()
-            columns = tuple(field.getName() for field in meta.getSchema().getFields())
-            return Footer(uri, meta.getKeyValueMetaData().get(PARQUET_SCHEMA_KEY), columns)
-        finally:
-            reader.close()
 
     def _statuses(self, uri: str) -> Any:
         return self._system(uri).listStatus(self._path(uri))

@@ -24,11 +24,11 @@ from analysis.drawing import (
     shade_warmup,
     svg_of,
 )
-from analysis.latencies import RESPONSE
 from analysis.pipeline import Aggregates
+from analysis.records.latencies import RESPONSE
+from analysis.records.seconds import ACKNOWLEDGED, RECEIVED, SCHEDULED, SENT
+from analysis.records.telemetry import MACHINE
 from analysis.schema import BUILD, WARMUP
-from analysis.telemetry import MACHINE
-from analysis.timeline import ACKNOWLEDGED, RECEIVED, SCHEDULED, SENT
 
 _NS_PER_MS, _MB = 1e6, 1e6
 RECEIVED_OF_BACKLOG = "received of backlog"

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from analysis.audit import Delivery
 from analysis.campaign import NANOSECONDS, Side, Trial
-from analysis.latencies import END_TO_END, NO_SUBSCRIPTION, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
+from analysis.delivery import Delivery
 from analysis.population import Key, Population
-from analysis.timeline import SCHEDULED
+from analysis.records.latencies import END_TO_END, NO_SUBSCRIPTION, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
+from analysis.records.seconds import SCHEDULED
 
 
 def populations_of(

@@ -15,28 +15,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from analysis.campaign import Campaign, Trial, read_campaign
 from analysis.documents import write_json
 from analysis.errors import AnalysisError
-from analysis.latencies import END_TO_END, PUBLISH, SEND_DELAY
-from analysis.load import load_records
 from analysis.omb.layout import END_TO_END as END_TO_END_KEYS
 from analysis.omb.layout import PUBLISH as PUBLISH_KEYS
 from analysis.omb.layout import PUBLISH_DELAY as SEND_DELAY_KEYS
 from analysis.omb.layout import STATISTICS, Family, OwnLabel
 from analysis.omb.windows import (
     ACKNOWLEDGED,
+    EVENTS,
     FAILED,
+    LATENCIES,
     RECEIVED,
     WHOLE_RUN,
     Span,
-    counted_events,
-    counted_latencies,
-    summed_up,
+    countings,
 )
 from analysis.percentiles import CURVE_QUANTILES, MAXIMUM, MILLION, TABLE_QUANTILES
+from analysis.records.files import records_of
+from analysis.records.latencies import END_TO_END, PUBLISH, SEND_DELAY
+from analysis.records.scan import Counted, scan
 from analysis.schema import WARMUP
 from analysis.session import Progress, run_task
 from analysis.storage import SUCCESS, Storage
@@ -75,7 +76,7 @@ _NOTHING = {"samples": 0, "mean_us": 0.0, "max_us": 0, **{f"q{quantile}": 0 for 
 
 @dataclass(frozen=True)
 class Figures:
-    """A trial's counts and latencies by window: rows of windows.counted_events and windows.summed_up."""
+    """A trial's counts and latencies by window."""
 
     events: Mapping[tuple[str, int], int]
     latencies: Mapping[tuple[str, int], Mapping[str, Any]]
@@ -105,19 +106,19 @@ def export_trials(
     storage = Storage(spark)
     progress(f"reading {results}")
     campaign = _only(read_campaign(storage, results), names)
-    records = load_records(spark, storage, campaign)
+    records = records_of(storage, campaign)
+    loaded = [trial for trial in campaign.trials if (trial.name, "produced") in records.folders]
+    spans = {trial.name: span for trial in loaded if (span := span_of(trial)) is not None}
+    progress("counting every record")
+    counted = scan(spark, records, {name: tuple(countings(span, QUANTILES)) for name, span in spans.items()})
     folder = scratch / "export"
     folder.mkdir()
-    written, without = [], []
     for trial in campaign.trials:
-        span, produced = span_of(trial), records.produced.of_trial.get(trial.name)
-        if span is None or produced is None:
-            without.append(trial.name)
-            continue
-        progress(f"counting {trial.name}")
-        found = figures(produced, records.consumed.of_trial.get(trial.name), span)
-        write_json(folder / f"{trial.name}.json", result_document(trial, span, found))
-        written.append(trial.name)
+        if trial.name in spans:
+            document = result_document(trial, spans[trial.name], figures(counted, trial.name))
+            write_json(folder / f"{trial.name}.json", document)
+    written = [trial.name for trial in campaign.trials if trial.name in spans]
+    without = [trial.name for trial in campaign.trials if trial.name not in spans]
     missing = f"no load was recorded of {', '.join(without)}" if without else ""
     if not written:
         raise AnalysisError(f"{results}: {missing or 'it has no trial'}, so there is nothing to export.")
@@ -149,13 +150,14 @@ def span_of(trial: Trial) -> Span | None:
     return Span(start_ns, end_ns) if end_ns > start_ns else None
 
 
-def figures(produced: DataFrame, consumed: DataFrame | None, span: Span) -> Figures:
-    """Counts a trial's records; two Spark actions."""
-    latencies = counted_latencies(produced, consumed, span).transform(summed_up, QUANTILES).collect()
-    events = counted_events(produced, consumed, span).collect()
+def figures(counted: Counted, trial: str) -> Figures:
+    """A trial's, of what the countings of analysis.omb.windows came to."""
+    events, latencies = (
+        counted[name, trial].to_pylist() if (name, trial) in counted else [] for name in (EVENTS, LATENCIES)
+    )
     return Figures(
         events={(row["event"], row["window"]): row["messages"] for row in events},
-        latencies={(row["metric"], row["window"]): row.asDict() for row in latencies},
+        latencies={(row["metric"], row["window"]): row for row in latencies},
     )
 
 

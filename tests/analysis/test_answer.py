@@ -18,10 +18,10 @@ from analysis.checks import Check
 from analysis.comparison import compare, count_outcomes
 from analysis.drawing import Drawings
 from analysis.evidence import Counts, Evidence
-from analysis.latencies import RESPONSE
 from analysis.metrics import Measurement
 from analysis.page import render_page
 from analysis.percentiles import Percentile
+from analysis.records.latencies import RESPONSE
 from analysis.report import Results, report_document
 from tests.analysis.synthetic_results import Plan, Shape, manifest_document, trial_document
 

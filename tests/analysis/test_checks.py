@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from analysis.audit import Delivery
 from analysis.campaign import Trial
 from analysis.checks import RULES, Check, judge, validity_of
+from analysis.delivery import Delivery
 from analysis.evidence import Counts, Evidence, Finding, MachineUse
-from analysis.latencies import CLIENT_DELAY, END_TO_END
 from analysis.metrics import UNITS, is_withheld, measurements
-from analysis.order import Ordering
 from analysis.percentiles import Percentile
 from analysis.promise import promise
+from analysis.records.latencies import CLIENT_DELAY, END_TO_END
+from analysis.records.order import Ordering
 from tests.analysis.synthetic_results import CHECKS, DURABILITY, Plan, Shape, trial_document
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from analysis.campaign import Trial
 from analysis.checks import Check, judge
 from analysis.evidence import Counts, DaemonUse, Evidence, MachineUse
-from analysis.latencies import CLIENT_DELAY, SEND_DELAY, Series, produced_latencies
-from analysis.percentiles import exact_percentiles
+from analysis.records.counting import Times
+from analysis.records.latencies import CLIENT_DELAY, SEND_DELAY, produced_samples
 from analysis.weaknesses import warned_sentences
+from tests.analysis.percentiles import exact_percentiles
+from tests.analysis.records.tables import produced
 from tests.analysis.synthetic_results import CHECKS, Plan, Shape, trial_document
 
 MS = 1_000_000
 NAME = "b01-1-pulsar-l1-steady"
-ROWS = "trial string, intended_ns bigint, sent_ns bigint, acked_ns bigint, held_until_ns bigint, start_ns bigint, measure_start_ns bigint, measure_end_ns bigint"  # noqa: E501
 QUIET = {"seconds": 20.0, "cpu_user_s": 2.0, "cpu_system_s": 1.0}
 BUSY = {"seconds": 20.0, "cpu_user_s": 12.0, "cpu_system_s": 6.0}
 ONE_MACHINE = ("b7e1", "b7e1", "b7e1", "b7e1")
@@ -50,36 +50,36 @@ def verdict(of: Evidence, check: str, **bounds: float) -> Check:
     return found
 
 
-def delayed(spark: SparkSession, rows: Sequence[tuple[int, int, int | None]]) -> Evidence:
+def delayed(rows: Sequence[tuple[int, int, int | None]]) -> Evidence:
     """A trial of such messages: milliseconds of intended send, send, and until when the system held them; measured from 1,000 ms."""
-    times = (0, 1000 * MS, 100_000 * MS)
-    written = [
-        (NAME, intended * MS, sent * MS, None, None if held is None else held * MS, *times) for intended, sent, held in rows
-    ]  # fmt: skip
-    frames = produced_latencies(spark.createDataFrame(written, ROWS))
-    series = [Series(NAME, metric, frames[metric]) for metric in (SEND_DELAY, CLIENT_DELAY)]
-    return replace(evidence(), percentiles=tuple(exact_percentiles(spark, series, (990_000,))))
+    written = produced(
+        {"intended_ns": intended * MS, "sent_ns": sent * MS, "held_until_ns": None if held is None else held * MS}
+        for intended, sent, held in rows
+    )
+    samples = produced_samples(written, Times(0, (1000 * MS, 100_000 * MS), {}))
+    values = {(NAME, metric, name): found for metric, name, found in samples if metric in (SEND_DELAY, CLIENT_DELAY)}
+    return replace(evidence(), percentiles=tuple(exact_percentiles(values, (990_000,))))
 
 
-def test_only_what_was_held_is_the_systems(spark: SparkSession) -> None:
+def test_only_what_was_held_is_the_systems() -> None:
     """A producer that the system held for 3 s and that was 1 ms late after it is sound; one that was 2.9 s late of itself is not,
     though another, or its own warm-up, was held longer."""
     held = [(n, n + 3000, n + 2999) for n in range(1000, 3000)]
     late = [(n, n + 2900, None) for n in range(3000, 5000)]
     in_warmup = [(n, n + 3000, n + 3000) for n in range(1000)]
-    assert verdict(delayed(spark, held), "send-delay", p99_ms=5).verdict == "valid"
-    assert "the p99 was 3,000 ms" in verdict(delayed(spark, held), "send-delay", p99_ms=5).sentence
+    assert verdict(delayed(held), "send-delay", p99_ms=5).verdict == "valid"
+    assert "the p99 was 3,000 ms" in verdict(delayed(held), "send-delay", p99_ms=5).sentence
     for rows in (held + late, in_warmup + late):
-        found = verdict(delayed(spark, rows), "send-delay", p99_ms=5)
+        found = verdict(delayed(rows), "send-delay", p99_ms=5)
         assert (found.verdict, found.evidence["client_p99_ms"]) == ("invalid", 2900)
 
 
-def test_a_hold_of_a_tenth_explains_a_tenth(spark: SparkSession) -> None:
+def test_a_hold_of_a_tenth_explains_a_tenth() -> None:
     """100 ms late of which the system explains 10: the other 90 are above a bound of 50."""
     rows = [(n, n + 100, n + 10) for n in range(1000, 3000)]
-    found = verdict(delayed(spark, rows), "send-delay", p99_ms=50)
+    found = verdict(delayed(rows), "send-delay", p99_ms=50)
     assert (found.verdict, found.evidence["client_p99_ms"]) == ("invalid", 90)
-    assert verdict(delayed(spark, rows), "send-delay", p99_ms=90).verdict == "valid"
+    assert verdict(delayed(rows), "send-delay", p99_ms=90).verdict == "valid"
 
 
 def test_the_busiest_worker_decides() -> None:

@@ -7,42 +7,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
 
-from analysis.latencies import Series
-from analysis.percentiles import (
-    CURVE_QUANTILES,
-    MAXIMUM,
-    TABLE_QUANTILES,
-    bucket,
-    exact_percentiles,
-    is_shown,
-    quantile_name,
-    rank,
-)
+from analysis.percentiles import CURVE_QUANTILES, MAXIMUM, TABLE_QUANTILES, is_shown, quantile_name, rank
 from analysis.population import Population
-from analysis.timeline import coarse_bucket
-
-LATENCIES = "subscription string, measured boolean, second int, value_ns bigint"
-
-
-def series(spark: SparkSession, trial: str, rows: list[tuple[Any, ...]]) -> Series:
-    """The samples of a made-up metric of one trial."""
-    return Series(trial, "m", spark.createDataFrame(rows, LATENCIES))
+from analysis.records.buckets import bucket_of
+from analysis.records.seconds import coarse_bucket
+from tests.analysis.percentiles import exact_percentiles
 
 
-def test_every_percentile_equals_the_one_found_by_sorting(either_ansi: SparkSession) -> None:
-    """Each quantile of two trials is the value at its nearest rank among all values sorted by numpy."""
+@pytest.mark.parametrize("parts", [1, 3])
+def test_every_percentile_equals_the_one_found_by_sorting(parts: int) -> None:
+    """Each quantile of two trials is the value at its nearest rank among all values sorted by numpy, however many files they lie in."""
     random = np.random.default_rng(1)
     samples = {
         "heavy": random.lognormal(15, 2, 5000).astype(np.int64),
         "ties": random.integers(-3, 4, 3000),  # negative: two clocks that differ
     }
-    latencies = [
-        series(either_ansi, trial, [("", True, 0, int(value)) for value in values]) for trial, values in samples.items()
-    ]
-    found = exact_percentiles(either_ansi, latencies, TABLE_QUANTILES + CURVE_QUANTILES)
+    values = {(trial, "m", ""): found for trial, found in samples.items()}
+    found = exact_percentiles(values, TABLE_QUANTILES + CURVE_QUANTILES, parts=parts)
     assert {one.trial for one in found} == set(samples)
     for one in found:
         ordered = np.sort(samples[one.trial])
@@ -67,49 +49,38 @@ def test_a_percentile_needs_ten_samples_beyond_it(samples: int, shown: bool) -> 
     assert is_shown(MAXIMUM, 1)
 
 
-def test_only_the_measure_phase_counts(spark: SparkSession) -> None:
-    """Samples of the warm-up are in no percentile."""
-    rows = [("", False, 0, 10**9)] * 50 + [("", True, 1, 5)] * 50
-    found = exact_percentiles(spark, [series(spark, "t", rows)], [MAXIMUM])
-    assert [(one.value_ns, one.samples) for one in found] == [(5, 50)]
-
-
-def test_no_rows_give_no_percentiles(spark: SparkSession) -> None:
+def test_no_rows_give_no_percentiles() -> None:
     """A campaign of which nothing was recorded has no percentile, and no error."""
-    assert exact_percentiles(spark, [], TABLE_QUANTILES) == []
-    assert exact_percentiles(spark, [series(spark, "t", [])], TABLE_QUANTILES) == []
+    assert exact_percentiles({}, TABLE_QUANTILES) == []
+    assert exact_percentiles({("t", "m", ""): []}, TABLE_QUANTILES) == []
 
 
-def test_subscriptions_are_told_apart(spark: SparkSession) -> None:
+def test_subscriptions_are_told_apart() -> None:
     """What one subscription has in a bucket that another one asks for counts for neither but its own."""
-    rows = [(name, True, 0, value) for name in ("a", "b") for value in (1, 2, 3) * (5 if name == "a" else 9)]
-    found = exact_percentiles(spark, [series(spark, "t", rows)], [100_000, MAXIMUM])
+    values = {("t", "m", name): (1, 2, 3) * (5 if name == "a" else 9) for name in ("a", "b")}
+    found = exact_percentiles(values, [100_000, MAXIMUM])
     assert [(one.subscription, one.samples, one.value_ns) for one in found] == [
         ("a", 15, 1), ("a", 15, 3), ("b", 27, 1), ("b", 27, 3),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number_of", [bucket, coarse_bucket])
-def test_buckets_grow_with_the_value(either_ansi: SparkSession, number_of: Callable[[Column], Column]) -> None:
+@pytest.mark.parametrize("number_of", [bucket_of, coarse_bucket])
+def test_buckets_grow_with_the_value(number_of: Callable[[Any], Any]) -> None:
     """A larger value never has a smaller bucket, from far below zero to a day in nanoseconds."""
     values = sorted({sign * (2**power + step) for power in range(47) for step in (-1, 0, 1) for sign in (-1, 1)})
-    frame = either_ansi.createDataFrame([(value,) for value in values], "value bigint")
-    buckets = [
-        row["bucket"]
-        for row in frame.select("value", number_of(F.col("value")).alias("bucket")).orderBy("value").collect()
-    ]
+    buckets = number_of(np.array(values)).tolist()
     assert buckets == sorted(buckets)
 
 
-def test_what_was_never_answered_counts_as_later_than_everything(spark: SparkSession) -> None:
+def test_what_was_never_answered_counts_as_later_than_everything() -> None:
     """Of 2,000 messages, of which the 1,500 fastest were answered, p50 is the 1,000th answered; p95 is only bounded.
 
     The unanswered ones are taken to be those that were waited for shortest: p95 is the 400th of them.
     """
-    answered = [("", True, 0, value * 1000) for value in range(1, 1501)] + [("", True, 0, None)] * 500
+    answered = [value * 1000 for value in range(1, 1501)]
     waits = ((2 * 10**9, 300), (3 * 10**9, 1700))
     populations = {("t", "m", ""): Population(2000, waits), ("t", "n", ""): Population(100, waits)}
-    found = exact_percentiles(spark, [series(spark, "t", answered)], [500_000, 950_000, 999_000, MAXIMUM], populations)
+    found = exact_percentiles({("t", "m", ""): answered}, [500_000, 950_000, 999_000, MAXIMUM], populations)
     assert [(one.metric, one.samples, one.value_ns, one.more_than_ns) for one in found] == [
         ("m", 2000, 1_000_000, None),
         ("m", 2000, None, 3 * 10**9),
@@ -122,11 +93,10 @@ def test_what_was_never_answered_counts_as_later_than_everything(spark: SparkSes
     ]
 
 
-def test_a_bound_is_not_below_what_was_answered(spark: SparkSession) -> None:
+def test_a_bound_is_not_below_what_was_answered() -> None:
     """Of messages that were hardly waited for, all that is known is that they are later than the answered ones."""
-    rows = [("", True, 0, 10**9)] * 50
     (found,) = exact_percentiles(
-        spark, [series(spark, "t", rows)], [MAXIMUM], {("t", "m", ""): Population(60, ((7, 60),))}
+        {("t", "m", ""): [10**9] * 50}, [MAXIMUM], {("t", "m", ""): Population(60, ((7, 60),))}
     )
     assert found.value_ns is None
     assert found.more_than_ns is not None

@@ -1,16 +1,24 @@
-"""Aggregates of many trials: they are made of some at a time, and come to the same as made of all at once."""
+"""Aggregates of many trials are the same however their files are shared out among tasks, and read together."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from analysis import pipeline
-from analysis.campaign import read_campaign
-from analysis.load import load_records
+from analysis.campaign import Campaign, read_campaign
+from analysis.errors import AnalysisError
+from analysis.records import scan
+from analysis.records.buckets import PRODUCED
+from analysis.records.files import Records, records_of
+from analysis.records.order import ORDER
 from analysis.storage import Storage
 from tests.analysis.synthetic_results import Plan, Shape, write_results
 
@@ -20,24 +28,79 @@ PLANS = [
     Plan(LOSING, 1, 2, "kafka", 3.0, lost=((0, 120),), repeated=((0, 105),), swapped=((0, 130),)),
     Plan(NEVER, 2, 1, "kafka", nothing_recorded=True, changes={"settings": {}, "observations": {}}),
 ]
+COUNTINGS = {LOSING: (PRODUCED, ORDER)}
 
 
-def test_trials_in_parts_come_to_the_same(spark: SparkSession, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the only trial of a part recorded nothing."""
-    storage = Storage(spark)
-    campaign = read_campaign(storage, str(write_results(results, PLANS, Shape(subscriptions=2))))
-    records = load_records(spark, storage, campaign)
-    said: list[str] = []
-    together = pipeline.aggregate(spark, campaign, records, said.append)
-    assert "order: trials 1 to 3 of 3" in said
-    monkeypatch.setattr(pipeline, "TRIALS_AT_ONCE", 2)
-    apart = pipeline.aggregate(spark, campaign, records, said.append)
-    assert [line for line in said if line.startswith("order: ")][1:] == [
-        "order: trials 1 to 2 of 3",
-        "order: trials 3 to 3 of 3",
-    ]
+@pytest.fixture
+def campaign(spark: SparkSession, results: Path) -> Campaign:
+    """Three trials, of which one recorded nothing."""
+    return read_campaign(Storage(spark), str(write_results(results, PLANS, Shape(subscriptions=2))))
+
+
+@pytest.fixture
+def records(spark: SparkSession, campaign: Campaign) -> Records:
+    """Their records."""
+    return records_of(Storage(spark), campaign)
+
+
+def test_files_in_other_tasks_come_to_the_same(spark: SparkSession, campaign: Campaign, records: Records) -> None:
+    """One task for all of them, or one for each."""
+    found = []
+    for task_bytes in ("128m", "1"):
+        spark.conf.set("spark.sql.files.maxPartitionBytes", task_bytes)
+        found.append(pipeline.aggregate(spark, campaign, records, lambda _: None))
+    spark.conf.unset("spark.sql.files.maxPartitionBytes")
     for field in fields(pipeline.Aggregates):
-        one, other = (sorted(map(repr, getattr(found, field.name))) for found in (together, apart))
+        one, other = (sorted(map(repr, getattr(each, field.name))) for each in found)
         assert one == other, field.name
         assert one, field.name
-    assert {(found.trial, found.lost) for found in apart.deliveries if found.lost} == {(LOSING, 1)}
+    assert {(each.trial, each.lost) for each in found[0].deliveries if each.lost} == {(LOSING, 1)}
+    assert [each.steps_back for each in found[0].orderings if each.trial == LOSING] != [0]
+
+
+def batches_of(records: Records) -> list[pa.RecordBatch]:
+    """Path and content of every file of one trial, one at a time."""
+    found = [
+        path
+        for (trial, kind), folder in records.folders.items()
+        if trial == LOSING and kind != "hosts"
+        for path in sorted(Path(folder).glob("*.parquet"))
+    ]
+    return [pa.RecordBatch.from_pydict({"path": [str(path)], "content": [path.read_bytes()]}) for path in found]
+
+
+def test_files_that_are_read_apart_come_to_the_same(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task counts as many files at a time as have so many rows, and adds up what it counted in them."""
+    found: list[list[Any]] = []
+    for rows in (10**6, 1):
+        monkeypatch.setattr(scan, "ROWS_AT_ONCE", rows)
+        counts = list(scan.count_files(batches_of(records), times=records.times, countings=COUNTINGS))
+        merged = scan.merge_counts(counts, countings=COUNTINGS)
+        found.append([batch.drop_columns("counts").to_pylist() for batch in counts])
+        found[-1] += [
+            sorted(map(repr, pa.ipc.open_stream(each["counts"][0].as_py()).read_all().to_pylist())) for each in merged
+        ]
+    assert found[0] == found[1]
+    assert len(found[0]) == 6  # buckets and the order of two producers, counted and merged
+
+
+def damaged(records: Records) -> Iterator[tuple[Path, str]]:
+    """Files made unreadable in four ways, and what is said of each."""
+    path = next(Path(records.folders[LOSING, "consumed"]).glob("*.parquet"))
+    whole, table = path.read_bytes(), pq.read_table(path)
+    pq.write_table(table.drop_columns("sequence"), path)
+    yield path, "has no column sequence though it says schema 1"
+    pq.write_table(table.replace_schema_metadata({"samebox.schema": "7"}), path)
+    yield path, "its samebox.schema is '7', this version reads 1"
+    pq.write_table(table.replace_schema_metadata({}), path)
+    yield path, "its samebox.schema is none"
+    path.write_bytes(whole[:-7])
+    yield path, "not a readable Parquet file"
+
+
+def test_a_file_that_cannot_be_read_is_named(spark: SparkSession, campaign: Campaign, records: Records) -> None:
+    """In a sentence, wherever the task ran that met it: never a smaller sample."""
+    for path, says in damaged(records):
+        with pytest.raises(AnalysisError, match=says) as raised:
+            pipeline.aggregate(spark, campaign, records, lambda _: None)
+        assert str(path) in str(raised.value)

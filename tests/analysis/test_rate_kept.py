@@ -7,40 +7,41 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-from analysis.audit import acknowledged_fingerprints
 from analysis.campaign import Trial
 from analysis.checks import Check, judge
 from analysis.evidence import Evidence
 from analysis.gather import _counts
 from analysis.metrics import measurements
+from analysis.records.counting import Times
+from analysis.records.fingerprints import SEQUENCE_BITS, countings
+from tests.analysis.records.tables import produced
 from tests.analysis.synthetic_results import CHECKS, Plan, Shape, trial_document
 
 S = 1_000_000_000
 NAME = "b01-1-pulsar-l1-steady"
 RATE, WARMUP_S, MEASURE_S = 10, 20, 20
 START_NS = 1_000 * S
-COLUMNS = "trial string, producer int, sequence bigint, phase string, intended_ns bigint, sent_ns bigint, acked_ns bigint, error string, measure_start_ns bigint, measure_end_ns bigint"  # noqa: E501
 Answered = Callable[[float], float | None]  # when a message was intended (s) -> when it was acknowledged
 
 
-def evidence_of(spark: SparkSession, acked_at: Answered) -> Evidence:
+def evidence_of(acked_at: Answered) -> Evidence:
     """A trial of 10 messages a second, 20 s of warm-up and 20 s that are measured."""
     shape = Shape(rate_per_s=RATE, warmup_s=WARMUP_S, measure_s=MEASURE_S, producers=1)
     trial = Trial(
         NAME, trial_document(Plan(NAME, 1, 1, "pulsar"), shape, START_NS, {"produced": 0, "consumed": 0, "hosts": 0}, 0)
     )
-    begin_ns, end_ns = trial.measured_ns() or (0, 0)
-    rows: list[tuple[Any, ...]] = []
+    rows: list[dict[str, Any]] = []
     for sequence in range(RATE * (WARMUP_S + MEASURE_S)):
         second = sequence / RATE
         acked = acked_at(second)
         phase = "warmup" if second < WARMUP_S else "measure"
         intended_ns = START_NS + sequence * S // RATE
         acked_ns = None if acked is None else START_NS + round(acked * S)
-        rows.append((NAME, 0, sequence, phase, intended_ns, intended_ns + 2_000_000, acked_ns, None, begin_ns, end_ns))
-    own = spark.createDataFrame(rows, COLUMNS).transform(acknowledged_fingerprints).collect()
+        times = {"intended_ns": intended_ns, "sent_ns": intended_ns + 2_000_000, "acked_ns": acked_ns}
+        rows.append({"sequence": sequence, "phase": phase, **times})
+    counted = countings(SEQUENCE_BITS)[0].count(produced(rows), Times(START_NS, trial.measured_ns(), {}))
+    own = counted.to_pylist()
     return Evidence(trial, (trial,), _counts(trial, own, [], []), (), (), (), (), ())
 
 
@@ -80,11 +81,9 @@ def eight_behind(second: float) -> float:
     ],
     ids=["at once", "a second later", "after a stall", "behind for ever", "too slow", "after a stall, every tenth lost", "silent"],
 )  # fmt: skip
-def test_what_keeps_a_rate(
-    spark: SparkSession, acked_at: Answered, verdict: str, share: float, behind: tuple[int, int]
-) -> None:
+def test_what_keeps_a_rate(acked_at: Answered, verdict: str, share: float, behind: tuple[int, int]) -> None:
     """Share, verdict, throughput, and how much was unacknowledged at the ends of the phase; late answers of the warm-up add nothing."""
-    evidence = evidence_of(spark, acked_at)
+    evidence = evidence_of(acked_at)
     found = judged(evidence)
     assert (found.verdict, found.evidence["share"]) == (verdict, pytest.approx(share, abs=0.006))
     assert found.evidence["share"] <= 1
@@ -95,26 +94,26 @@ def test_what_keeps_a_rate(
     )
 
 
-def test_a_standing_queue_is_told_in_seconds(spark: SparkSession) -> None:
+def test_a_standing_queue_is_told_in_seconds() -> None:
     """A system that keeps the rate 8 s behind has met it, and the sentence says 8 s."""
-    sentence = judged(evidence_of(spark, eight_behind)).sentence
+    sentence = judged(evidence_of(eight_behind)).sentence
     assert "100.00% of the 200 messages scheduled in the measure phase were acknowledged as they came" in sentence
     assert sentence.endswith(
         "when it began: 80 messages (8.00 s of load); when it ended: 80 messages (8.00 s of load)."
     )
 
 
-def test_all_but_one_is_never_called_all(spark: SparkSession) -> None:
+def test_all_but_one_is_never_called_all() -> None:
     """99.996 % is told as 99.99 %."""
-    evidence = evidence_of(spark, lambda s: s + 0.01)
+    evidence = evidence_of(lambda s: s + 0.01)
     counts = replace(evidence.counts, scheduled_in_measure=100_000, kept_up_in_measure=99_996)
     assert judged(replace(evidence, counts=counts)).sentence.startswith("99.99% of the 100,000 messages")
 
 
-def test_an_answer_before_its_question_is_found(spark: SparkSession) -> None:
+def test_an_answer_before_its_question_is_found() -> None:
     """One acknowledgement stamped before the message's turn spoils the trial; an answer before the send call returned does not."""
-    sound = evidence_of(spark, lambda s: s + 0.0)
-    early = evidence_of(spark, lambda s: s - (0.005 if s == 30 else 0.0))
+    sound = evidence_of(lambda s: s + 0.0)
+    early = evidence_of(lambda s: s - (0.005 if s == 30 else 0.0))
     declared = [each for each in CHECKS if each["check"] == "possible-times"]
     assert [check.verdict for check in judge([sound, early], declared)] == ["valid", "invalid"]
     assert judge([early], declared)[0].sentence.startswith("1 of 400 messages")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from analysis.audit import Delivery
 from analysis.campaign import Trial
-from analysis.latencies import END_TO_END, PUBLISH, RESPONSE, SEND_DELAY
+from analysis.delivery import Delivery
 from analysis.population import Population, population_of
+from analysis.records.latencies import END_TO_END, PUBLISH, RESPONSE, SEND_DELAY
 from analysis.unanswered import populations_of
 from tests.analysis.synthetic_results import EPOCH_NS, Plan, S, Shape, trial_document
 

@@ -5,7 +5,8 @@ Both read the Parquet files anew in every call, leave out the warm-up, and group
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ import duckdb
 from pyspark.sql import SparkSession
 
 from analysis.campaign import read_campaign
-from analysis.latencies import PUBLISH, RESPONSE, SEND_DELAY, all_latencies
-from analysis.load import load_records
-from analysis.percentiles import CURVE_QUANTILES, MAXIMUM, MILLION, TABLE_QUANTILES, exact_percentiles, is_shown
+from analysis.percentiles import CURVE_QUANTILES, MAXIMUM, MILLION, TABLE_QUANTILES, is_shown
+from analysis.pipeline import exact_percentiles
+from analysis.records.buckets import PRODUCED, count_produced
+from analysis.records.files import records_of
+from analysis.records.latencies import PUBLISH, RESPONSE, SEND_DELAY
+from analysis.records.scan import scan
 from analysis.schema import MEASURE
 from analysis.storage import Storage
 from tests.benchmarks.comparison import Found, Key, Values
@@ -46,30 +50,28 @@ REPORT = Case("report", tuple(_DUCKDB_METRICS), tuple(sorted({*TABLE_QUANTILES, 
 
 @dataclass(frozen=True)
 class Shuffled:
-    """What the stages of a query wrote for other stages to read, and the rows they read from files."""
+    """What the stages of a query wrote for other stages to read."""
 
     bytes: int
     counts: int
-    rows_read: int
 
 
 class Spark:
-    """The production path: the report job's own frames and its own percentiles."""
+    """The production path: the report job's own scan and its own percentiles."""
 
     name = "samebox on Spark"
 
     def __init__(self, spark: SparkSession, results: Path) -> None:
         storage = Storage(spark)
-        records = load_records(spark, storage, read_campaign(storage, str(results)))
-        self._spark = spark
-        self._latencies = all_latencies(records)
+        self._spark, self._records = spark, records_of(storage, read_campaign(storage, str(results)))
 
     def percentiles(self, case: Case) -> Values:
         """Runs the case once."""
-        wanted = [series for series in self._latencies if series.metric in case.metrics]
+        buckets = replace(PRODUCED, count=partial(count_produced, only=case.metrics))
+        counted = scan(self._spark, self._records, dict.fromkeys(self._records.times, (buckets,)))
         return {
             Key(one.trial, one.metric, one.quantile_ppm): Found(one.value_ns, one.samples)
-            for one in exact_percentiles(self._spark, wanted, case.quantiles_ppm)
+            for one in exact_percentiles(self._spark, self._records, counted, case.quantiles_ppm)
             if one.value_ns is not None
         }
 
@@ -84,7 +86,6 @@ class Spark:
         return Shuffled(
             bytes=sum(stage.shuffleWriteBytes() for stage in stages),
             counts=sum(stage.shuffleWriteRecords() for stage in stages),
-            rows_read=sum(stage.inputRecords() for stage in stages),
         )
 
     def _jobs(self) -> dict[int, list[int]]:

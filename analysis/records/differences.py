@@ -1,0 +1,125 @@
+"""Which messages were acknowledged and not received, received twice, or received and never acknowledged: message by message, in the
+few stretches of sequence numbers in which the fingerprints of both sides differ (analysis.records.fingerprints)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from analysis.records.arrow import grouped, parts, pc, schema, table
+from analysis.records.counting import Counting, Times, unchanged
+from analysis.records.fingerprints import sequence_bucket
+from analysis.records.latencies import intended_in
+
+EXAMPLES = 5
+MESSAGE = ("subscription", "producer", "sequence")
+COUNTS = ("lost", "duplicates", "repeats_of_measure", "unacknowledged_received")
+# subscription, producer, number of the stretch
+Stretch = tuple[str, int, int]
+SIDES = schema(
+    subscription=pa.string(),
+    producer=pa.int32(),
+    sequence=pa.int64(),
+    stretch=pa.int64(),
+    expected=pa.int64(),
+    receipts=pa.int64(),
+    measured=pa.bool_(),
+)
+FIRST_LOST = pa.list_(pa.struct([pa.field("producer", pa.int32()), pa.field("sequence", pa.int64())]))
+
+
+def countings(stretches: Sequence[Stretch], bits: int) -> Iterator[Counting]:
+    """What compares both sides of these stretches of a trial, of `bits` bits each."""
+    produced = ("producer", "sequence", "acked_ns")
+    consumed = ("subscription", "producer", "sequence", "intended_ns")
+    for kind, columns, count in (("produced", produced, _acknowledged), ("consumed", consumed, _received)):
+        yield Counting(
+            "differences", kind, columns, partial(count, stretches=stretches, bits=bits), unchanged, compared, "stretch"
+        )
+
+
+def _acknowledged(rows: pa.Table, times: Times, *, stretches: Sequence[Stretch], bits: int) -> pa.Table:
+    """What each subscription was to receive, in these stretches."""
+    del times
+    acknowledged = rows.filter(pc.is_valid(rows["acked_ns"]))
+    tables = []
+    for subscription in sorted({name for name, _, _ in stretches}):
+        wanted = [(producer, number) for name, producer, number in stretches if name == subscription]
+        tables.append(_side(_inside(acknowledged, wanted, bits), bits, subscription=subscription, expected=1))
+    return pa.concat_tables([SIDES.empty_table(), *tables])
+
+
+def _received(rows: pa.Table, times: Times, *, stretches: Sequence[Stretch], bits: int) -> pa.Table:
+    """What each subscription received in these stretches."""
+    tables = []
+    for subscription in sorted({name for name, _, _ in stretches}):
+        theirs = rows.filter(pc.equal(rows["subscription"], subscription))
+        inside = _inside(
+            theirs, [(producer, number) for name, producer, number in stretches if name == subscription], bits
+        )
+        tables.append(
+            _side(inside, bits, subscription=subscription, receipts=1, measured=intended_in(inside, times.measured))
+        )
+    return pa.concat_tables([SIDES.empty_table(), *tables])
+
+
+def _inside(rows: pa.Table, wanted: Sequence[tuple[int, int]], bits: int) -> pa.Table:
+    """The rows of these stretches of their producers."""
+    of_producer: dict[int, list[int]] = {}
+    for producer, number in wanted:
+        of_producer.setdefault(producer, []).append(number)
+    numbers = sequence_bucket(rows["sequence"], bits)
+    inside = np.zeros(len(rows), bool)
+    for producer, own in of_producer.items():
+        in_stretch = pc.is_in(numbers, pa.array(own, pa.int64()))
+        inside |= pc.and_(pc.equal(rows["producer"], producer), in_stretch).to_numpy()
+    return rows.filter(pa.array(inside))
+
+
+def _side(
+    rows: pa.Table, bits: int, *, subscription: str, expected: int = 0, receipts: int = 0, measured: Any = False
+) -> pa.Table:
+    size = len(rows)
+    columns = {
+        "subscription": pa.repeat(pa.scalar(subscription), size),
+        "producer": rows["producer"],
+        "sequence": rows["sequence"],
+        "stretch": sequence_bucket(rows["sequence"], bits),
+        "expected": pa.repeat(expected, size),
+        "receipts": pa.repeat(receipts, size),
+        "measured": pa.repeat(measured, size) if isinstance(measured, bool) else measured,
+    }
+    return table(columns).cast(SIDES)
+
+
+def compared(sides: pa.Table) -> pa.Table:
+    """Per subscription: lost, duplicates, repeats_of_measure, unacknowledged_received, and the first lost messages as examples."""
+    of_message = grouped(sides, MESSAGE, [("expected", "max"), ("receipts", "sum"), ("measured", "max")])
+    rows = [
+        {"subscription": subscription, **_differences(messages)}
+        for subscription, messages in parts(of_message, "subscription")
+    ]
+    counted = schema(subscription=pa.string(), **{name: pa.int64() for name in COUNTS}, examples=FIRST_LOST)
+    return pa.Table.from_pylist(rows, counted)
+
+
+def _differences(messages: pa.Table) -> dict[str, Any]:
+    """Of the messages of one subscription: how many receipts each had, and whether one was expected."""
+    expected, receipts = messages["expected_max"], messages["receipts_sum"]
+    lost = pc.equal(receipts, 0)
+    repeats = pc.max_element_wise(pc.subtract(receipts, 1), 0)
+    first = messages.filter(lost).sort_by([("producer", "ascending"), ("sequence", "ascending")]).slice(0, EXAMPLES)
+    counts = {
+        "lost": lost,
+        "duplicates": repeats,
+        "repeats_of_measure": pc.multiply(repeats, messages["measured_max"].cast(pa.int64())),
+        "unacknowledged_received": pc.equal(expected, 0),
+    }
+    return {
+        **{name: pc.sum(counts[name]).as_py() for name in COUNTS},
+        "examples": first.select(["producer", "sequence"]).to_pylist(),
+    }

@@ -1,0 +1,89 @@
+"""The latencies and delays of messages, from the columns of records. They are never mixed and never filtered by value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from analysis.records.arrow import Column, pc
+from analysis.records.counting import NANOSECONDS, Times
+from analysis.schema import BUILD, TAIL
+
+RESPONSE = "response_latency"
+PUBLISH = "publish_latency"
+END_TO_END = "end_to_end_latency"
+SEND_DELAY = "send_delay"
+CLIENT_DELAY = "client_delay"
+PUBLISH_OF_PHASE = {BUILD: "publish_latency_build", TAIL: "publish_latency_tail"}
+PRODUCED_METRICS = (RESPONSE, PUBLISH, SEND_DELAY, CLIENT_DELAY)
+NO_SUBSCRIPTION = ""  # a producer's own times belong to no subscription
+PRODUCED_COLUMNS = ("intended_ns", "sent_ns", "acked_ns", "held_until_ns")
+CONSUMED_COLUMNS = ("subscription", "intended_ns", "received_ns")
+# metric, subscription, values in ns of the messages that have one
+Samples = Iterator[tuple[str, str, npt.NDArray[np.int64]]]
+
+
+def produced_latencies(produced: pa.Table) -> Mapping[str, Column]:
+    """Response latency, publish latency, send delay and what of it is the client's own, of every message, by metric; null: unknown.
+
+    A message acknowledged before its send call returned has a publish latency of 0, never less (docs/records.md).
+    """
+    intended, sent, acked = (produced[name] for name in ("intended_ns", "sent_ns", "acked_ns"))
+    let_go = pc.max_element_wise(intended, produced["held_until_ns"])  # null is skipped
+    return {
+        RESPONSE: pc.subtract(acked, intended),
+        PUBLISH: pc.max_element_wise(pc.subtract(acked, sent), 0, skip_nulls=False),
+        SEND_DELAY: pc.subtract(sent, intended),
+        CLIENT_DELAY: pc.subtract(sent, let_go),
+    }
+
+
+def end_to_end(consumed: pa.Table) -> Column:
+    """End-to-end latency of every receipt; a repeat is a receipt of its own."""
+    return pc.subtract(consumed["received_ns"], consumed["intended_ns"])
+
+
+def intended_in(rows: pa.Table, phase: tuple[int, int] | None) -> Column:
+    """Whether the message's intended time lies in a phase: what `phase` says (docs/records.md), at a fraction of its cost."""
+    intended = rows["intended_ns"]
+    if phase is None:
+        return pa.chunked_array([pa.repeat(pa.scalar(False), len(intended))])
+    begin_ns, end_ns = phase
+    return pc.and_(pc.greater_equal(intended, begin_ns), pc.less(intended, end_ns))
+
+
+def produced_samples(rows: pa.Table, times: Times, only: Collection[str] = PRODUCED_METRICS) -> Samples:
+    """The producers' latencies in the measured phase; publish latency in those that are told apart, too. `only`: of these metrics."""
+    latencies, measured = produced_latencies(rows), intended_in(rows, times.measured)
+    for metric in only:
+        yield metric, NO_SUBSCRIPTION, known(latencies[metric], measured)
+    for metric, phase in times.others.items():
+        yield metric, NO_SUBSCRIPTION, known(latencies[PUBLISH], intended_in(rows, phase))
+
+
+def consumed_samples(rows: pa.Table, times: Times) -> Samples:
+    """End-to-end latency in the measured phase, of each subscription."""
+    latency, measured = end_to_end(rows), intended_in(rows, times.measured)
+    for subscription, theirs in subscriptions(rows):
+        yield END_TO_END, subscription, known(latency, measured if theirs is None else pc.and_(measured, theirs))
+
+
+def subscriptions(rows: pa.Table) -> Iterator[tuple[str, Column | None]]:
+    """Each subscription with which rows are its; None: all are."""
+    names: list[str] = pc.unique(rows["subscription"]).to_pylist()
+    for name in sorted(names):
+        yield name, None if len(names) == 1 else pc.equal(rows["subscription"], name)
+
+
+def known(values: Column, wanted: Column) -> npt.NDArray[np.int64]:
+    """The values that are known, of the rows that are wanted."""
+    found: npt.NDArray[np.int64] = pc.drop_null(pc.filter(values, wanted)).to_numpy()
+    return found
+
+
+def second_of(times_ns: npt.NDArray[np.int64], times: Times) -> npt.NDArray[np.int64]:
+    """Whole seconds since the trial's load started."""
+    return np.floor_divide(times_ns - (times.start_ns or 0), NANOSECONDS)
