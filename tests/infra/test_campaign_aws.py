@@ -3,13 +3,10 @@ hosts, EMR steps that run. One disk is slow, and vetting has its host replaced."
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +15,8 @@ import pytest
 from bench.checkout import CHECKOUT
 from bench.results.folder import Results
 from provisioning.testbeds.aws.rehearsal.cloud.moto_patches import PATCHES_VARIABLE
-from provisioning.testbeds.aws.rehearsal.iam.reference import REGION
-from tests.cloud.faults import PATCHES, Cloud, Faults
+from tests.cloud.faults import PATCHES
+from tests.cloud.slow_disk import SLOW_HOST, only_first_is_slow
 
 pytestmark = [
     pytest.mark.integration,
@@ -28,7 +25,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can stand up hosts with disks of their own"),
 ]
 TIMEOUT_S = 2300
-SLOW_HOST, SLOW_BYTES_PER_S = "broker-2", 6_000_000
 
 
 def test_from_nothing_to_a_report_to_nothing(tmp_path: Path) -> None:
@@ -59,40 +55,6 @@ def test_from_nothing_to_a_report_to_nothing(tmp_path: Path) -> None:
     assert ran.stderr.count("Left on the simulated AWS: bucket samebox-smoke-") == 1
     assert "not on purpose" not in ran.stderr
     assert not [*(rehearsals / "cloud").glob("hosts/*")]
-
-
-@contextlib.contextmanager
-def only_first_is_slow(state_dir: Path) -> Iterator[set[str]]:
-    """The first machine called SLOW_HOST in the cloud that is to be in `state_dir` has a slow disk, its successors don't.
-
-    Yields a set that will hold the first one's id.
-    """
-    cloud = Cloud("", REGION, {}, state_dir)
-    slow: set[str] = set()
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(0.1) and not (state_dir / "server.log").exists():
-            pass
-        cloud.inject(Faults(disk_bytes_per_s={SLOW_HOST: SLOW_BYTES_PER_S}))
-        while not ended.wait(0.1) and not slow:
-            # its console is there once it has been told how fast its disk is
-            slow.update(
-                each.parent.name for each in state_dir.glob("hosts/*/console.log") if _name(each.parent) == SLOW_HOST
-            )
-        cloud.inject(Faults())
-
-    watching = threading.Thread(target=watch, name="only-first-is-slow")
-    watching.start()
-    try:
-        yield slow
-    finally:
-        ended.set()
-        watching.join()
-
-
-def _name(host: Path) -> str:
-    return (host / "upper/etc/hostname").read_text().strip()
 
 
 def _one_was_replaced(manifest: dict[str, Any], slow: set[str]) -> None:
