@@ -22,8 +22,6 @@ _DEFAULTS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",  # counts come to the driver in columns
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.session.timeZone": "UTC",
-    # every trial has code of its own, which each of its tasks looks up: what was pushed out is compiled, and warmed up, again
-    "spark.sql.codegen.cache.maxEntries": "1000",
     # a record that can't be read is an error, never a smaller sample
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",

@@ -12,8 +12,10 @@ from analysis.percentiles import MILLION, SAMPLES_BEYOND
 from analysis.records.arrow import Column, grouped, pc, table
 from analysis.records.counting import Counting, Times, added_up
 from analysis.records.latencies import (
+    CONSUMED_COLUMNS,
     END_TO_END,
     NO_SUBSCRIPTION,
+    PRODUCED_COLUMNS,
     RESPONSE,
     end_to_end,
     produced_latencies,
@@ -140,10 +142,10 @@ ADD_LATENCIES = added_up(LATENCY_KEYS, sums=["samples"], highest=["highest_ns"])
 PRODUCED_EVENTS = Counting("events", "produced", tuple(TIME_OF.values()), count_produced_events, ADD_EVENTS)
 CONSUMED_EVENTS = Counting("events", "consumed", ("subscription", "received_ns"), count_received_events, ADD_EVENTS)
 PRODUCED_LATENCY = Counting(
-    "seconds", "produced", ("intended_ns", "sent_ns", "acked_ns", "held_until_ns"), count_produced_latency,
+    "seconds", "produced", PRODUCED_COLUMNS, count_produced_latency,
     ADD_LATENCIES, percentiles_of_seconds,
 )  # fmt: skip
 CONSUMED_LATENCY = Counting(
-    "seconds", "consumed", ("subscription", "intended_ns", "received_ns"), count_consumed_latency,
+    "seconds", "consumed", CONSUMED_COLUMNS, count_consumed_latency,
     ADD_LATENCIES, percentiles_of_seconds,
 )  # fmt: skip
