@@ -36,12 +36,14 @@ def not_connected(worker: Worker) -> Abort:
 
 
 def of_worker(worker: Worker) -> Abort | None:
-    """The abort that follows from a worker's state, if any."""
+    """The abort that follows from a worker's state, if any; not to be asked about workers that were told to abort."""
     name, host = worker.job.worker, worker.host.name
     if worker.state == "lost":
         return Abort("host-lost", "validity", f"{name}: {worker.failure}", host)
     if worker.state == "died":
         return Abort("worker-died", "validity", f"{name}: {worker.failure}", host)
+    if worker.state == "done" and (why := worker.latest.get("aborted")):
+        return Abort("worker-died", "validity", f"{name} gave up before the load, which was late: {why}", host)
     if worker.state != "failed":
         return None
     if worker.cause == "disk-full":

@@ -128,13 +128,6 @@ class Run:
         """Whether a worker has given up waiting for the start, or has ended."""
         while self._workers.next(0) is not None:
             pass
-        gone = [worker for worker in self._workers.all if worker.state != "ready"]
-        if not gone:
-            return None
-        reason = f"{gone[0].job.worker} gave up before the start, which took too long to prepare"
-        return self._worker_abort() or Abort("worker-died", "validity", reason, gone[0].host.name)
-
-    def _worker_abort(self) -> Abort | None:
         return next((abort for worker in self._workers.all if (abort := of_worker(worker)) is not None), None)
 
     def _follow_producers(self, start_ns: int) -> Abort | None:

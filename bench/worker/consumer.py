@@ -21,7 +21,7 @@ def receive_until_started(client: Consumer, log: ReceiveLog, control: Control, *
         messages = client.receive(_RECEIVE_TIMEOUT_S)
         if messages:
             log.note(messages, time.monotonic_ns())
-    return control.await_start(0.0)
+    return control.await_start(timeout_s, waited_s=timeout_s)
 
 
 def release_at(client: Consumer, control: Control, release_ns: int) -> None:

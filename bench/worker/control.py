@@ -41,9 +41,9 @@ class Control:
         self._told.set()
         self._on_end()
 
-    def await_start(self, timeout_s: float) -> int | None:
-        """The start instant, or None when aborted. Aborts if none arrives within `timeout_s`."""
-        if not self._told.wait(timeout_s):
+    def await_start(self, timeout_s: float, *, waited_s: float = 0.0) -> int | None:
+        """The start instant, or None when aborted. Aborts if none arrives within `timeout_s`, of which `waited_s` have passed."""
+        if not self._told.wait(timeout_s - waited_s):
             self.abort(f"no start within {timeout_s:g} s")
         return None if self.abort_reason is not None else self.start_ns
 

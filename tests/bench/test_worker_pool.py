@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from contract.workload import Workload
 from provisioning.errors import DeploymentError
 from provisioning.hosts.host import Host
 from tests.bench.fake_client import Behaviour, FakeBroker
-from tests.bench.thread_host import ThreadHost, rows_of
+from tests.bench.thread_host import ThreadHost, ThreadProcess, rows_of
 
 pytestmark = pytest.mark.usefixtures("quick_progress")
 
@@ -151,15 +152,49 @@ def test_nothing_is_sent_before_what_must_be_over_is(clients: list[ThreadHost]) 
 
 def test_a_worker_that_gives_up_waiting_for_the_start_ends_the_load(clients: list[ThreadHost]) -> None:
     """It has not begun: no phases, no rows, and nothing that would pass for a run without messages."""
-    limits = dataclasses.replace(LIMITS, ready_s=0.2, before_start_s=0.1, lead_s=-30.0)  # waits for 0.3 s
+
+    def before_start() -> None:
+        for process in (process for host in clients for process in host.processes):
+            assert process.heard_out.wait(60)
+
+    limits = dataclasses.replace(LIMITS, before_start_s=0.0, lead_s=-89.9)  # a worker waits for the start for 0.1 s
     with FakeBroker(["t", "probe"]) as broker, crew_of(clients) as crew:
         spec = dataclasses.replace(spec_of(broker), limits=limits)
-        result = crew.run(spec, Hooks(before_start=lambda: time.sleep(1.5)))
+        result = crew.run(spec, Hooks(before_start=before_start))
         assert broker.stored["t"] == 0
     assert result.abort is not None
     assert (result.abort["rule"], result.abort["axis"]) == ("worker-died", "validity")
-    assert "took too long" in result.abort["reason"]
+    assert "gave up before the load, which was late: no start within 0.1 s" in result.abort["reason"]
     assert result.phases == ()
+
+
+def test_a_worker_that_gives_up_while_the_others_are_told_ends_the_load_too(tmp_path: Path) -> None:
+    """Its notice comes after the last look before the start: no load by fewer workers passes for the whole one."""
+    told, prepared = threading.Event(), threading.Event()
+
+    def late_notice(_process: ThreadProcess, line: str) -> str:
+        if '"aborted"' in line:
+            assert told.wait(60)
+        return line
+
+    hosts = [ThreadHost("client-1", tmp_path, late_notice), ThreadHost("client-2", tmp_path, late_notice)]
+
+    def before_start() -> None:
+        for process in (process for host in hosts for process in host.processes):
+            assert process.aborted.wait(60)
+        prepared.set()
+
+    def on_progress(_line: str) -> None:
+        if prepared.is_set():
+            told.set()
+
+    limits = dataclasses.replace(LIMITS, before_start_s=0.0, lead_s=-89.9)
+    with FakeBroker(["t", "probe"]) as broker, crew_of(hosts) as crew:
+        spec = dataclasses.replace(spec_of(broker), limits=limits)
+        result = crew.run(spec, Hooks(before_start=before_start, on_progress=on_progress))
+        assert broker.stored["t"] == 0
+    assert result.abort is not None
+    assert (result.abort["rule"], result.abort["axis"]) == ("worker-died", "validity")
 
 
 def test_what_fails_before_the_start_is_raised_and_leaves_no_worker(clients: list[ThreadHost]) -> None:

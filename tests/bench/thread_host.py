@@ -30,6 +30,7 @@ class ThreadProcess:
         self.host = host
         self.output: SimpleQueue[str | Exception | None] = SimpleQueue()
         self.ended = threading.Event()
+        self.heard_out = threading.Event()  # the operator has taken its last line
         self.status = -1
         self.aborted = threading.Event()
         self.orders: list[str] = []
@@ -58,6 +59,7 @@ class ThreadProcess:
             if isinstance(line, Exception):
                 raise line
             yield line
+        self.heard_out.set()
 
     def wait(self, *, timeout_s: float) -> Completed:
         if not self.ended.wait(timeout_s):
