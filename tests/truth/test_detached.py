@@ -52,7 +52,7 @@ def test_a_detached_campaign_survives_its_operator_and_its_own_death(home: Path)
         kill_when(home, f"{SECOND}: load")
         (there,) = [folder / "results" / "tiny" / "trials" / FIRST / "trial.json" for folder in folders(home)]
         first = there.read_bytes()
-        assert "has died without a word" in samebox(home, "status").stdout
+        assert "has died without an error" in samebox(home, "status").stdout
 
         resumed = samebox(home, "resume", str(home / "results" / "tiny"), "--plain")
         assert resumed.returncode == 0, resumed.stdout + resumed.stderr
