@@ -6,7 +6,7 @@ counts, which are serialized Arrow tables. The number of its jobs doesn't depend
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -71,15 +71,18 @@ def count_files(
                 found[:] = [_merged(counting, found)]
 
     waiting: defaultdict[tuple[str, str], list[pa.Table]] = defaultdict(list)
+    waiting_rows: Counter[tuple[str, str]] = Counter()
     try:
         for batch in batches:
             for uri, content in zip(batch["path"], batch["content"], strict=True):
                 trial, kind, _ = uri.as_py().rsplit("/", 3)[1:]
                 columns = {column for each in _of(countings, trial, kind) for column in each.columns}
-                tables = waiting[trial, kind]
-                tables.append(read(uri.as_py(), content.as_buffer(), columns))
-                if sum(map(len, tables)) >= ROWS_AT_ONCE:
+                rows = read(uri.as_py(), content.as_buffer(), columns)
+                waiting[trial, kind].append(rows)
+                waiting_rows[trial, kind] += len(rows)
+                if waiting_rows[trial, kind] >= ROWS_AT_ONCE:
                     count(trial, kind, waiting.pop((trial, kind)))
+                    del waiting_rows[trial, kind]
         for (trial, kind), tables in waiting.items():
             count(trial, kind, tables)
     except AnalysisError as error:
