@@ -78,7 +78,7 @@ class Run:
         abort = self._await_ready()
         if abort is None:
             self._hooks.before_start()
-            abort = self._gone_meanwhile()
+            abort = self._listen(0)  # has one given up waiting for the start, or ended?
         if abort is None:
             self._offset_ns = max(worker.ready_offset_ns for worker in self._workers.all)
             self._start_ns = self._now_ns() + round(self._limits.lead_s * SECOND_NS)
@@ -123,12 +123,6 @@ class Run:
         names = ", ".join(worker.job.worker for worker in late)
         reason = f"{names} not connected within {self._limits.ready_s:g} s"
         return Abort("nothing-acknowledged", "outcome", reason, late[0].host.name)
-
-    def _gone_meanwhile(self) -> Abort | None:
-        """Whether a worker has given up waiting for the start, or has ended."""
-        while self._workers.next(0) is not None:
-            pass
-        return next((abort for worker in self._workers.all if (abort := of_worker(worker)) is not None), None)
 
     def _follow_producers(self, start_ns: int) -> Abort | None:
         watch = AcknowledgementWatch(self._limits.nothing_acknowledged_s)
@@ -183,9 +177,9 @@ class Run:
         silent = (of_silence(each, limit_s, now, since_s=self._told_s) for each in self._workers.all)
         return next((abort for abort in silent if abort is not None), None)
 
-    def _listen(self) -> Abort | None:
+    def _listen(self, wait_s: float = _TICK_S) -> Abort | None:
         """Waits a moment for an event and takes in all that have arrived meanwhile, so that no worker that wrote counts as silent."""
-        abort, worker = None, self._workers.next(_TICK_S)
+        abort, worker = None, self._workers.next(wait_s)
         while worker is not None:
             if self._spec.sampled and self._start_ns is not None:
                 self._workers.sample(worker, self._start_ns)
