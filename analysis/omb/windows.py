@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.percentiles import MILLION
-from analysis.records.arrow import Column, grouped, pc, table
+from analysis.records.arrow import Column, grouped, labelled, pc, table
 from analysis.records.counting import NANOSECONDS, Counting, Times, added_up
 from analysis.records.latencies import (
     END_TO_END,
@@ -88,8 +88,7 @@ def _counted(metric: str, latency: Column, rows: pa.Table, span: Span) -> pa.Tab
     intended_ns, values_ns = (pc.filter(column, measured).to_numpy() for column in (rows["intended_ns"], latency))
     values = {"window": span.window_of(intended_ns), "value_us": np.floor_divide(values_ns, 1000)}
     counted = grouped(table(values), list(values), [([], "count_all")])
-    name = pa.repeat(pa.scalar(metric), len(counted))
-    return table({"metric": name, **{key: counted[key] for key in values}, "samples": counted["count_all"]})
+    return labelled({**{key: counted[key] for key in values}, "samples": counted["count_all"]}, metric=metric)
 
 
 def summed_up(counted: pa.Table, quantiles_ppm: Sequence[int]) -> pa.Table:

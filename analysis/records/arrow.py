@@ -17,6 +17,12 @@ def table(columns: Mapping[str, Any]) -> pa.Table:
     return pa.table(dict(columns))
 
 
+def labelled(columns: Mapping[str, Any], **labels: str) -> pa.Table:
+    """Such a table in which every row has the same labels, which come first."""
+    size = len(next(iter(columns.values())))
+    return table({**{name: pa.repeat(pa.scalar(text), size) for name, text in labels.items()}, **columns})
+
+
 def schema(**columns: pa.DataType) -> pa.Schema:
     """A type for each column."""
     return pa.schema(list(columns.items()))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.records.arrow import table
+from analysis.records.arrow import labelled
 from analysis.records.counting import Counting, Times, added_up
 from analysis.records.latencies import (
     CONSUMED_COLUMNS,
@@ -57,19 +57,13 @@ def count_samples(samples: Samples) -> pa.Table:
         lowest = int(buckets.min(initial=0))
         counts = np.bincount(buckets - lowest)
         present = np.flatnonzero(counts)
-        tables.append(table_of(metric, subscription, bucket=present + lowest, samples=counts[present]))
+        columns = {"bucket": present + lowest, "samples": counts[present]}
+        tables.append(labelled(columns, metric=metric, subscription=subscription))
     return pa.concat_tables([EMPTY, *tables])
 
 
-def table_of(metric: str, subscription: str, **columns: npt.NDArray[np.int64]) -> pa.Table:
-    """Columns of a metric of one subscription, with both as columns."""
-    size = len(next(iter(columns.values())))
-    texts = {"metric": metric, "subscription": subscription}
-    constant = {name: pa.repeat(pa.scalar(text, pa.string()), size) for name, text in texts.items()}
-    return table({**constant, **{name: pa.array(values, pa.int64()) for name, values in columns.items()}})
-
-
-EMPTY = table_of("", "", bucket=np.array([], np.int64), samples=np.array([], np.int64))
+_NONE = np.array([], np.int64)
+EMPTY = labelled({"bucket": _NONE, "samples": _NONE}, metric="", subscription="")
 MERGE = added_up(KEYS, sums=["samples"])
 PRODUCED = Counting("buckets", "produced", PRODUCED_COLUMNS, count_produced, MERGE)
 CONSUMED = Counting("buckets", "consumed", CONSUMED_COLUMNS, count_consumed, MERGE)

@@ -3,14 +3,14 @@ few stretches of sequence numbers in which the fingerprints of both sides differ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from analysis.records.arrow import grouped, parts, pc, schema, table
+from analysis.records.arrow import grouped, labelled, parts, pc, schema
 from analysis.records.counting import Counting, Times, unchanged
 from analysis.records.fingerprints import sequence_bucket
 from analysis.records.latencies import intended_in
@@ -20,6 +20,8 @@ MESSAGE = ("subscription", "producer", "sequence")
 COUNTS = ("lost", "duplicates", "repeats_of_measure", "unacknowledged_received")
 # subscription, producer, number of the stretch
 Stretch = tuple[str, int, int]
+# subscription -> producer -> numbers of its stretches
+Wanted = dict[str, dict[int, list[int]]]
 SIDES = schema(
     subscription=pa.string(),
     producer=pa.int32(),
@@ -36,45 +38,41 @@ def countings(stretches: Sequence[Stretch], bits: int) -> Iterator[Counting]:
     """What compares both sides of these stretches of a trial, of `bits` bits each."""
     produced = ("producer", "sequence", "acked_ns")
     consumed = ("subscription", "producer", "sequence", "intended_ns")
+    wanted: Wanted = {}
+    for subscription, producer, number in sorted(stretches):
+        wanted.setdefault(subscription, {}).setdefault(producer, []).append(number)
     for kind, columns, count in (("produced", produced, _acknowledged), ("consumed", consumed, _received)):
         yield Counting(
-            "differences", kind, columns, partial(count, stretches=stretches, bits=bits), unchanged, compared, "stretch"
+            "differences", kind, columns, partial(count, wanted=wanted, bits=bits), unchanged, compared, "stretch"
         )
 
 
-def _acknowledged(rows: pa.Table, times: Times, *, stretches: Sequence[Stretch], bits: int) -> pa.Table:
+def _acknowledged(rows: pa.Table, times: Times, *, wanted: Wanted, bits: int) -> pa.Table:
     """What each subscription was to receive, in these stretches."""
     del times
     acknowledged = rows.filter(pc.is_valid(rows["acked_ns"]))
-    tables = []
-    for subscription in sorted({name for name, _, _ in stretches}):
-        wanted = [(producer, number) for name, producer, number in stretches if name == subscription]
-        tables.append(_side(_inside(acknowledged, wanted, bits), bits, subscription=subscription, expected=1))
+    tables = [
+        _side(_inside(acknowledged, numbers_of, bits), bits, subscription=subscription, expected=1)
+        for subscription, numbers_of in wanted.items()
+    ]
     return pa.concat_tables([SIDES.empty_table(), *tables])
 
 
-def _received(rows: pa.Table, times: Times, *, stretches: Sequence[Stretch], bits: int) -> pa.Table:
+def _received(rows: pa.Table, times: Times, *, wanted: Wanted, bits: int) -> pa.Table:
     """What each subscription received in these stretches."""
     tables = []
-    for subscription in sorted({name for name, _, _ in stretches}):
-        theirs = rows.filter(pc.equal(rows["subscription"], subscription))
-        inside = _inside(
-            theirs, [(producer, number) for name, producer, number in stretches if name == subscription], bits
-        )
-        tables.append(
-            _side(inside, bits, subscription=subscription, receipts=1, measured=intended_in(inside, times.measured))
-        )
+    for subscription, numbers_of in wanted.items():
+        inside = _inside(rows.filter(pc.equal(rows["subscription"], subscription)), numbers_of, bits)
+        measured = intended_in(inside, times.measured)
+        tables.append(_side(inside, bits, subscription=subscription, receipts=1, measured=measured))
     return pa.concat_tables([SIDES.empty_table(), *tables])
 
 
-def _inside(rows: pa.Table, wanted: Sequence[tuple[int, int]], bits: int) -> pa.Table:
+def _inside(rows: pa.Table, numbers_of: Mapping[int, Sequence[int]], bits: int) -> pa.Table:
     """The rows of these stretches of their producers."""
-    of_producer: dict[int, list[int]] = {}
-    for producer, number in wanted:
-        of_producer.setdefault(producer, []).append(number)
     numbers = sequence_bucket(rows["sequence"], bits)
     inside = np.zeros(len(rows), bool)
-    for producer, own in of_producer.items():
+    for producer, own in numbers_of.items():
         in_stretch = pc.is_in(numbers, pa.array(own, pa.int64()))
         inside |= pc.and_(pc.equal(rows["producer"], producer), in_stretch).to_numpy()
     return rows.filter(pa.array(inside))
@@ -85,7 +83,6 @@ def _side(
 ) -> pa.Table:
     size = len(rows)
     columns = {
-        "subscription": pa.repeat(pa.scalar(subscription), size),
         "producer": rows["producer"],
         "sequence": rows["sequence"],
         "stretch": sequence_bucket(rows["sequence"], bits),
@@ -93,7 +90,7 @@ def _side(
         "receipts": pa.repeat(receipts, size),
         "measured": pa.repeat(measured, size) if isinstance(measured, bool) else measured,
     }
-    return table(columns).cast(SIDES)
+    return labelled(columns, subscription=subscription).cast(SIDES)
 
 
 def compared(sides: pa.Table) -> pa.Table:

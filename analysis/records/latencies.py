@@ -84,6 +84,6 @@ def known(values: Column, wanted: Column) -> npt.NDArray[np.int64]:
     return found
 
 
-def second_of(times_ns: npt.NDArray[np.int64], times: Times) -> npt.NDArray[np.int64]:
+def second_of(times_ns: npt.NDArray[np.int64], start_ns: int) -> npt.NDArray[np.int64]:
     """Whole seconds since the trial's load started."""
-    return np.floor_divide(times_ns - (times.start_ns or 0), NANOSECONDS)
+    return np.floor_divide(times_ns - start_ns, NANOSECONDS)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.percentiles import MILLION, SAMPLES_BEYOND
-from analysis.records.arrow import Column, grouped, pc, table
+from analysis.records.arrow import Column, grouped, labelled, pc, table
 from analysis.records.counting import Counting, Times, added_up
 from analysis.records.latencies import (
     CONSUMED_COLUMNS,
@@ -50,11 +50,13 @@ def count_received_events(rows: pa.Table, times: Times) -> pa.Table:
 
 
 def _events(happened: list[tuple[str, str, Column]], times: Times) -> pa.Table:
+    if times.start_ns is None:
+        return NO_EVENTS
     tables = [NO_EVENTS]
-    for event, subscription, times_ns in happened if times.start_ns is not None else ():
-        seconds, messages = np.unique(second_of(pc.drop_null(times_ns).to_numpy(), times), return_counts=True)
+    for event, subscription, times_ns in happened:
+        seconds, messages = np.unique(second_of(pc.drop_null(times_ns).to_numpy(), times.start_ns), return_counts=True)
         columns = {"second": pa.array(seconds, pa.int64()), "messages": pa.array(messages, pa.int64())}
-        tables.append(_with(columns, event=event, subscription=subscription))
+        tables.append(labelled(columns, event=event, subscription=subscription))
     return pa.concat_tables(tables)
 
 
@@ -85,7 +87,7 @@ def _latency(metric: str, subscription: str, intended: Column, values: Column, t
     unknown = pc.is_null(values).to_numpy()
     buckets = coarse_bucket(pc.fill_null(values, 0).to_numpy())
     rows = {
-        "second": second_of(intended.to_numpy(), times),
+        "second": second_of(intended.to_numpy(), times.start_ns),
         "bucket": pa.array(buckets, pa.int64(), mask=unknown),
         "highest_ns": values,
     }
@@ -96,7 +98,7 @@ def _latency(metric: str, subscription: str, intended: Column, values: Column, t
         "samples": counted["count_all"],
         "highest_ns": counted["highest_ns_max"],
     }
-    return _with(columns, metric=metric, subscription=subscription)
+    return labelled(columns, metric=metric, subscription=subscription)
 
 
 def percentiles_of_seconds(counted: pa.Table) -> pa.Table:
@@ -126,15 +128,9 @@ def percentiles_of_seconds(counted: pa.Table) -> pa.Table:
     return table({name: pa.array(values, types.get(name, pa.int64())) for name, values in rows.items()})
 
 
-def _with(columns: dict[str, Any], **constant: str) -> pa.Table:
-    size = len(next(iter(columns.values())))
-    texts = {name: pa.repeat(pa.scalar(text, pa.string()), size) for name, text in constant.items()}
-    return table({**texts, **columns})
-
-
 _NONE = pa.array([], pa.int64())
-NO_EVENTS = _with({"second": _NONE, "messages": _NONE}, event="", subscription="")
-NO_LATENCIES = _with(
+NO_EVENTS = labelled({"second": _NONE, "messages": _NONE}, event="", subscription="")
+NO_LATENCIES = labelled(
     {"second": _NONE, "bucket": _NONE, "samples": _NONE, "highest_ns": _NONE}, metric="", subscription=""
 )
 ADD_EVENTS = added_up(EVENT_KEYS, sums=["messages"])

@@ -54,7 +54,7 @@ def over_time(samples: pa.Table) -> pa.Table:
     gauges = samples.filter(pc.equal(samples["kind"], GAUGE)).select([*SERIES, "time_ns", "start_ns", "value"])
     values = pa.concat_tables([rates(samples), gauges])
     start_ns = values["start_ns"][0].as_py() if len(values) else 0
-    seconds = second_of(values["time_ns"].to_numpy(), Times(start_ns, None, {}))
+    seconds = second_of(values["time_ns"].to_numpy(), start_ns)
     keys = [*SERIES, "second"]
     timed = values.append_column("second", pa.array(seconds, pa.int64()))
     return added_up(keys, [], ["value"])(timed)

@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from analysis.records.arrow import table
-from analysis.records.buckets import bucket_of, table_of
+from analysis.records.arrow import labelled, table
+from analysis.records.buckets import bucket_of
 from analysis.records.counting import Counting, Times, added_up
 from analysis.records.latencies import CONSUMED_COLUMNS, PRODUCED_COLUMNS, Samples, consumed_samples, produced_samples
 
@@ -60,7 +60,8 @@ def count_values(samples: Samples, buckets: Mapping[str, set[int]]) -> pa.Table:
         numbers = bucket_of(values_ns)
         inside = np.isin(numbers, np.array(sorted(wanted)))
         found, counts = np.unique(values_ns[inside], return_counts=True)
-        tables.append(table_of(metric, subscription, bucket=bucket_of(found), value_ns=found, samples=counts))
+        columns = {"bucket": bucket_of(found), "value_ns": found, "samples": counts}
+        tables.append(labelled(columns, metric=metric, subscription=subscription))
     return pa.concat_tables(tables)
 
 
@@ -83,4 +84,4 @@ def values_at(counted: pa.Table, wanted: Sequence[Wanted]) -> pa.Table:
 
 
 _NONE = np.array([], np.int64)
-EMPTY = table_of("", "", bucket=_NONE, value_ns=_NONE, samples=_NONE)
+EMPTY = labelled({"bucket": _NONE, "value_ns": _NONE, "samples": _NONE}, metric="", subscription="")
