@@ -1,4 +1,4 @@
-"""What one consumer received: every message, repeats included, in order, in batches that become files."""
+"""What one consumer received: every message, repeats included, in order, in batches that are written to files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bench.worker.message import MARK_BYTES, run_mark
-from bench.worker.records import RecordFiles, consumed_table
+from bench.worker.records import RecordFiles, RecordWriter, consumed_table
 from bench.worker.schedule import CHUNK_MESSAGES
 from contract.message import HEADER_BYTES
 
@@ -23,7 +23,7 @@ class Batch:
 
 
 class ReceiveLog:
-    """Filled by the receiving loop, written by `write`, which may run on another thread with batches taken by `full`."""
+    """Filled by the receiving loop, written by `write`, which may run on another thread with batches taken by `full`; then closed."""
 
     def __init__(self, consumer: int, subscription: str, run: int, files: RecordFiles) -> None:
         self.received = 0
@@ -32,7 +32,7 @@ class ReceiveLog:
         self._consumer = consumer
         self._subscription = subscription
         self._mark = run_mark(run)
-        self._files = files
+        self._files, self._writer = files, RecordWriter(files)
         self._written = 0
         self._batch = Batch()
 
@@ -50,18 +50,14 @@ class ReceiveLog:
         self.last_received_ns = now
 
     def full(self) -> Batch | None:
-        """The batch so far when it is large enough for a file; an empty one follows."""
-        return self.take() if len(self._batch.received) >= CHUNK_MESSAGES else None
-
-    def take(self) -> Batch:
-        """The batch so far, whatever its size."""
+        """The batch so far when it is large enough to be written; an empty one follows."""
+        if len(self._batch.received) < CHUNK_MESSAGES:
+            return None
         batch, self._batch = self._batch, Batch()
         return batch
 
     def write(self, batch: Batch) -> None:
-        """Writes a batch as the next file. Raises OSError."""
-        if not batch.received:
-            return
+        """Writes the next batch. Raises OSError."""
         table = consumed_table(
             self._consumer,
             self._subscription,
@@ -72,4 +68,14 @@ class ReceiveLog:
         )
         name = f"consumed/consumer-{self._consumer:04d}-{self._written:08d}.parquet"
         self._written += 1
-        self._files.write(table, name)
+        self._writer.add(table, name)
+
+    def tick(self) -> None:
+        """Finishes a file that has been open for long. Raises OSError."""
+        self._writer.tick()
+
+    def close(self) -> None:
+        """Writes what is left, after all that `full` gave. Raises OSError."""
+        if self._batch.received:
+            self.write(self._batch)
+        self._writer.finish()

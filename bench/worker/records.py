@@ -5,7 +5,9 @@ Used on client hosts: it imports pyarrow and numpy only. It never syncs: on a te
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ from bench.worker.schedule import Phase
 RECORDS_SCHEMA = 1
 METADATA_KEY = b"samebox.schema"
 ROW_GROUP_ROWS = 65_536
+# A file is finished at whichever comes first. Each file costs whoever reads a campaign; a worker that is killed loses its open one.
+FILE_ROWS, FILE_S = 16 * ROW_GROUP_ROWS, 10.0
 NEVER_NS = 0  # how buffers mark a time that never came
 
 _METADATA: dict[bytes | str, bytes | str] = {METADATA_KEY: str(RECORDS_SCHEMA).encode()}
@@ -68,7 +72,7 @@ class WrittenFile:
 class RecordFiles:
     """Where a worker's record files go, and what the rows of all of them need.
 
-    `anchor_ns` turns monotonic times into those since the epoch. `phases` is asked at every file: some phases end while the run goes
+    `anchor_ns` turns monotonic times into those since the epoch. `phases` is asked at every table: some phases end while the run goes
     on. `first_partition`: see Job. `on_file` is told of every file that is whole.
     """
 
@@ -77,10 +81,76 @@ class RecordFiles:
     phases: Callable[[], Sequence[Phase]]
     on_file: Callable[[WrittenFile], None]
     first_partition: int = 0
+    monotonic_s: Callable[[], float] = time.monotonic
 
-    def write(self, table: pa.Table, name: str) -> None:
-        """Writes one file. Raises OSError."""
-        self.on_file(write_records(table, self.directory, name))
+
+class RecordWriter:
+    """The files of one producer or consumer, one after another. Not thread-safe.
+
+    A file is written aside and renamed when it is finished: once it has FILE_ROWS, or is FILE_S old at the next `add` or `tick`.
+    """
+
+    def __init__(self, files: RecordFiles) -> None:
+        self._files = files
+        self._open: _OpenFile | None = None
+
+    def add(self, table: pa.Table, name: str) -> None:
+        """Adds rows to the open file, or to a new one of this name. Raises OSError, e.g. of a full disk; no part is left then."""
+        if self._open is None:
+            self._open = _OpenFile(self._files.directory / name, name, table.schema, self._files.monotonic_s())
+        try:
+            self._open.add(table)
+        except BaseException:
+            self._open.discard()
+            self._open = None
+            raise
+        self.tick()
+
+    def tick(self) -> None:
+        """Finishes the open file if it is large or old enough. Raises OSError."""
+        file = self._open
+        if file and (file.rows >= FILE_ROWS or self._files.monotonic_s() - file.begun_s >= FILE_S):
+            self.finish()
+
+    def finish(self) -> None:
+        """Finishes the open file, if there is one, and tells of it. Raises OSError."""
+        if self._open is not None:
+            finished, self._open = self._open, None
+            self._files.on_file(finished.finish())
+
+
+class _OpenFile:
+    def __init__(self, target: Path, name: str, schema: pa.Schema, begun_s: float) -> None:
+        self.rows, self.begun_s = 0, begun_s
+        self._name, self._target = name, target
+        self._aside = target.with_name(f".{target.name}.partial")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        delta = [field for field in schema.names if field in _DELTA]
+        self._writer = pq.ParquetWriter(
+            self._aside,
+            schema,
+            compression="zstd",
+            use_dictionary=[field for field in schema.names if field not in delta],  # type: ignore[arg-type]  # stubs: bool only
+            column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
+        )
+
+    def add(self, table: pa.Table) -> None:
+        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        self.rows += table.num_rows
+
+    def finish(self) -> WrittenFile:
+        try:
+            self._writer.close()
+            self._aside.rename(self._target)
+        except BaseException:
+            self._aside.unlink(missing_ok=True)
+            raise
+        return WrittenFile(self._name, self.rows, self._target.stat().st_size)
+
+    def discard(self) -> None:
+        with suppress(OSError, pa.ArrowException):
+            self._writer.close()
+        self._aside.unlink(missing_ok=True)
 
 
 def produced_table(
@@ -144,25 +214,3 @@ def phase_column(intended_ns: NDArray[np.int64], phases: Sequence[Phase]) -> pa.
     starts = np.array([phase.start_ns for phase in phases], np.int64)
     index = np.clip(np.searchsorted(starts, intended_ns, side="right") - 1, 0, len(phases) - 1)
     return pa.array([phase.name for phase in phases], pa.string()).take(index)
-
-
-def write_records(table: pa.Table, root: Path, name: str) -> WrittenFile:
-    """Writes `root`/`name` aside and renames it. Raises OSError, e.g. when the disk is full, and leaves nothing then."""
-    target = root / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = target.with_name(f".{target.name}.partial")
-    delta = [field for field in table.column_names if field in _DELTA]
-    try:
-        pq.write_table(
-            table,
-            aside,
-            row_group_size=ROW_GROUP_ROWS,
-            compression="zstd",
-            use_dictionary=[field for field in table.column_names if field not in delta],  # type: ignore[arg-type]  # stubs: bool only
-            column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
-        )
-        aside.rename(target)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    return WrittenFile(name, table.num_rows, target.stat().st_size)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.worker.records import NEVER_NS, RecordFiles, produced_table
+from bench.worker.records import NEVER_NS, RecordFiles, RecordWriter, produced_table
 from bench.worker.schedule import CHUNK_MESSAGES
 
 
@@ -49,7 +49,7 @@ class SendLog:
         self.repeated = 0  # acknowledgements of messages that were settled already
         self.first_ack_ns: int | None = None
         self._producer = producer
-        self._files = files
+        self._files, self._writer = files, RecordWriter(files)
         self._on_settled = on_settled
         self._blocks: dict[int, Block] = {}
         self._lock = threading.Lock()
@@ -102,6 +102,7 @@ class SendLog:
             if block.passed and block.settled == len(block.intended_ns):
                 self._write(block, len(block.intended_ns))
                 del self._blocks[key]
+        self._writer.tick()
 
     def close(self, rest: Iterator[tuple[int, NDArray[np.int64]]], until_ns: int) -> None:
         """Writes all that is left, and the messages of `rest` that were due by `until_ns` and never sent."""
@@ -113,8 +114,9 @@ class SendLog:
         for first_sequence, intended_ns in rest:
             turns = int(np.searchsorted(intended_ns, until_ns, side="right"))
             if not turns:
-                return
+                break
             self._write(Block(first_sequence, intended_ns), turns)
+        self._writer.finish()
 
     def _write(self, block: Block, rows: int) -> None:
         if not rows:
@@ -131,7 +133,7 @@ class SendLog:
             self._files.phases(),
         )
         name = f"produced/producer-{self._producer:04d}-{block.first_sequence:014d}.parquet"
-        self._files.write(table, name)
+        self._writer.add(table, name)
 
     def _epoch(self, monotonic: array[int]) -> NDArray[np.int64]:
         times = np.frombuffer(monotonic, np.int64)

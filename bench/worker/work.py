@@ -148,6 +148,7 @@ class _Work:
         def write_waiting() -> None:
             while not waiting.empty():
                 log.write(waiting.get())
+            log.tick()
 
         def counts() -> dict[str, Any]:
             return {
@@ -163,7 +164,7 @@ class _Work:
             receive_until_told(client, log, control, waiting.put, deadline_ns=end_ns)
         spent = usage.spent(job.schedule.measured(*self._instants()))
         write_waiting()
-        log.write(log.take())
+        log.close()
         control.require_in_time()
         self.emit("done", {**counts(), **spent, "errors_by_name": dict(errors())})
 

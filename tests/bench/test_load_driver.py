@@ -327,7 +327,7 @@ def test_a_full_disk_is_told_as_such(clients: list[ThreadHost], monkeypatch: pyt
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("bench.worker.records.write_records", full)
+    monkeypatch.setattr("bench.worker.records.RecordWriter.add", full)
     with FakeBroker([TOPIC]) as broker:
         result = load(spec_of(broker), clients)
     assert result.abort is not None

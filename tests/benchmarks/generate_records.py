@@ -1,6 +1,6 @@
 """Writes the records of many made-up messages as a results folder that the report job reads like a campaign's. It measures nothing.
 
-The rows go through bench's own tables and writer: one file per 65,536 messages of a producer, in the encodings of real records.
+The rows go through bench's own tables and writer: files of ten seconds of load, in the encodings of real records.
 What is made up is how long an acknowledgement takes: a level that wanders for seconds, a skewed spread of single messages, one
 in a thousand far out, and a few stalls in which nothing is acknowledged and a full in-flight window keeps messages from being sent.
 With consumers every acknowledged message is received once, but for one of each trial that is lost, and one that comes twice.
@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bench.worker.records import NEVER_NS, produced_table, write_records
+from bench.worker.records import NEVER_NS, RecordFiles, RecordWriter, WrittenFile, produced_table
 from bench.worker.schedule import SECOND_NS, Phase, Schedule
 from tests.analysis.synthetic_results import Plan, trial_document, write_results
 from tests.analysis.synthetic_results import Shape as Asked
@@ -51,7 +51,7 @@ class Shape:
     unacknowledged_per_million: int = 40
     stalls: int = 1
     seed: int = 20
-    generator: int = 2  # raised when the same shape comes to mean other rows
+    generator: int = 3  # raised when the same shape comes to mean other rows
 
     @property
     def asked(self) -> Asked:
@@ -138,20 +138,24 @@ def _write_trial(folder: Path, shape: Shape, number: int) -> dict[str, tuple[int
     phases = shape.schedule.phases(start_ns)
     receipts = Receipts(np.random.default_rng([shape.seed, number, 1]), phases)
     files: dict[str, tuple[int, int]] = {}
-    acknowledged = 0
+    acknowledged, loaded_s = 0, 0.0
 
-    def write(table: pa.Table, name: str) -> None:
-        written = write_records(table, place, name)
-        files[f"trials/{plan.name}/{name}"] = written.rows, written.bytes
-        rows[Path(name).parent.name] += written.rows
+    def note(written: WrittenFile) -> None:
+        files[f"trials/{plan.name}/{written.name}"] = written.rows, written.bytes
+        rows[Path(written.name).parent.name] += written.rows
 
+    to = RecordFiles(place, 0, lambda: phases, note, monotonic_s=lambda: loaded_s)
+    producers, consumers = ([RecordWriter(to) for _ in range(count)] for count in (shape.producers, CONSUMERS))
     for part, tables in enumerate(_parts(shape, number, phases)):
         for producer, table in tables.items():
-            write(table, f"produced/producer-{producer:04d}-{part:08d}.parquet")
+            producers[producer].add(table, f"produced/producer-{producer:04d}-{part:08d}.parquet")
             acknowledged += table.num_rows - table["acked_ns"].null_count
         if shape.is_read:
             for consumer, table in zip(range(CONSUMERS), receipts.of(list(tables.values())), strict=True):
-                write(table, f"consumed/consumer-{consumer:04d}-{part:08d}.parquet")
+                consumers[consumer].add(table, f"consumed/consumer-{consumer:04d}-{part:08d}.parquet")
+        loaded_s += sum(table.num_rows for table in tables.values()) / shape.schedule.rate_per_s
+    for writer in (*producers, *consumers):
+        writer.finish()
     document = trial_document(plan, shape.asked, start_ns, rows, acknowledged)
     (place / "trial.json").write_text(json.dumps(document, indent=1))
     return files
