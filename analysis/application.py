@@ -11,7 +11,8 @@ Exit code 0: a report was written, whatever it says; 1: it wasn't.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,22 +27,22 @@ from analysis.cross_check import CHECKS as NATIVE_CHECKS
 from analysis.cross_check import cross_checks
 from analysis.curve_figure import curve_drawings
 from analysis.disk_figure import disk_drawings
-from analysis.drawing import Drawings, Palette
+from analysis.drawing import Drawing, Drawings, Palette
 from analysis.gather import gather
 from analysis.metrics import measurements
 from analysis.outputs import write_outputs
 from analysis.page import render_page
-from analysis.pipeline import Aggregates, aggregate
+from analysis.pipeline import Aggregates, aggregate, count, seconds_of
 from analysis.ratio_figure import ratio_drawings
 from analysis.records.files import records_of
 from analysis.report import Results, report_document
 from analysis.session import Progress, run_task
 from analysis.storage import Storage
-from analysis.time_figure import TrialSeconds, shared_limits_ms, trial_drawing
+from analysis.time_figure import time_drawings
 from analysis.vetting_figure import vetting_drawings
 
 
-def run(arguments: Sequence[str], scratch: Path) -> int:
+def run(arguments: Sequence[str], scratch: Path, session: Callable[[], SparkSession]) -> int:
     """Parses the arguments and makes the report."""
     parser = argparse.ArgumentParser(prog="job.py", description="Turns a campaign's results into its report.")
     parser.add_argument(
@@ -52,7 +53,7 @@ def run(arguments: Sequence[str], scratch: Path) -> int:
     results = str(options.results).rstrip("/")
     out = options.out or f"{results}/report"
     return run_task(
-        "samebox report",
+        session,
         lambda spark, progress: make_report(spark, results, out=out, scratch=scratch, progress=progress),
     )
 
@@ -62,11 +63,17 @@ def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, p
     storage = Storage(spark)
     progress(f"reading {results}")
     campaign = read_campaign(storage, results)
-    aggregates = aggregate(spark, campaign, records_of(storage, campaign), progress)
-    progress("checks and comparison")
-    found = conclude(campaign, aggregates)
-    progress("figures")
-    drawings = draw(found, aggregates)
+    records = records_of(storage, campaign)
+    counted = count(spark, campaign, records, progress)
+    with ThreadPoolExecutor(1) as beside:  # most figures need none of the other looks
+        own = [trial for trial in campaign.trials if not trial.is_native]
+        times = beside.submit(time_drawings, own, seconds_of(counted))
+        vetting = beside.submit(vetting_drawings, campaign.vetting)
+        aggregates = aggregate(spark, campaign, records, counted, progress)
+        progress("checks and comparison")
+        found = conclude(campaign, aggregates)
+        progress("figures")
+        drawings = draw(found, times.result(), tuple(vetting.result()))
     report = report_document(found)
     progress("claims")
     report["claims"] = claim_rows(report)
@@ -104,21 +111,19 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
     )
 
 
-def draw(found: Results, aggregates: Aggregates) -> Drawings:
-    """Percentile curves and disks per cell, and every trial over time with one latency axis per cell."""
+def draw(found: Results, times: Mapping[str, Drawing], vetting: tuple[Drawing, ...]) -> Drawings:
+    """Ratios, percentile curves and disks; beside them what was drawn before: every trial over time by its name, and the vetting."""
     contestants = list(dict.fromkeys(evidence.trial.contestant for evidence in found.trials))
-    palette = Palette(contestants, {exclusion.trial for exclusion in found.excluded})
-    seconds = [TrialSeconds(evidence.trial, aggregates) for evidence in found.trials]
-    limits = {
-        cell: shared_limits_ms([one for one in seconds if one.trial.cell == cell])
-        for cell in {one.trial.cell for one in seconds}
-    }
-    times = [trial_drawing(one, limits[one.trial.cell], palette) for one in seconds]
+    excluded = {exclusion.trial for exclusion in found.excluded}
+    palette = Palette(contestants, excluded)
     compared = [evidence for evidence in found.trials if not evidence.trial.is_aa]
     return Drawings(
         ratios=tuple(ratio_drawings(found.comparisons)),
         curves=tuple(curve_drawings(compared, palette)),
         disks=tuple(disk_drawings(found.trials, found.campaign.vetting, palette)),
-        times=tuple(drawing for drawing in times if drawing),
-        vetting=tuple(vetting_drawings(found.campaign.vetting)),
+        times=tuple(
+            replace(drawing, title=f"{name} (not compared)") if name in excluded else drawing
+            for name, drawing in times.items()
+        ),
+        vetting=vetting,
     )

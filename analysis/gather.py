@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,35 +15,16 @@ from analysis.records.telemetry import ALLOWANCE_EXCEEDED, CPU_MODES, MACHINE
 
 def gather(campaign: Campaign, aggregates: Aggregates) -> list[Evidence]:
     """One Evidence per trial, in the order the trials ran."""
-    telemetry = _by_trial(aggregates.telemetry_measured)
-    acknowledged, received = _by_trial(aggregates.acknowledged), _by_trial(aggregates.received)
-    return [
-        _evidence(
-            campaign,
-            aggregates,
-            trial,
-            counts=_counts(trial, acknowledged[trial.name], received[trial.name], telemetry[trial.name]),
-            telemetry=telemetry[trial.name],
-        )
-        for trial in campaign.trials
-    ]
+    return [_evidence(campaign, aggregates, trial) for trial in campaign.trials]
 
 
-def _by_trial(rows: Sequence[Any]) -> defaultdict[str, list[Any]]:
-    found: defaultdict[str, list[Any]] = defaultdict(list)
-    for row in rows:
-        found[row["trial"]].append(row)
-    return found
-
-
-def _evidence(
-    campaign: Campaign, aggregates: Aggregates, trial: Trial, *, counts: Counts, telemetry: Sequence[Any]
-) -> Evidence:
-    seconds = [row for row in aggregates.throughput_seconds if row["trial"] == trial.name]
+def _evidence(campaign: Campaign, aggregates: Aggregates, trial: Trial) -> Evidence:
+    seconds, telemetry = aggregates.seconds.events[trial.name], aggregates.telemetry_measured[trial.name]
+    acknowledged, received = aggregates.acknowledged[trial.name], aggregates.received[trial.name]
     return Evidence(
         trial=trial,
         block=campaign.block(trial.block),
-        counts=counts,
+        counts=_counts(trial, acknowledged, received, telemetry),
         percentiles=tuple(found for found in aggregates.percentiles if found.trial == trial.name),
         deliveries=tuple(found for found in aggregates.deliveries if found.trial == trial.name),
         orderings=tuple(found for found in aggregates.orderings if found.trial == trial.name),

@@ -15,14 +15,11 @@ import importlib
 import os
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-REPORT = "analysis.application"
-TASKS = {
-    "import-omb": "analysis.omb.import_task",
-    "export-omb": "analysis.omb.export",
-    "claims": "analysis.claims.application",
-}
+ON_SPARK = {"": "analysis.application", "export-omb": "analysis.omb.export"}  # "": the report
+PLAIN = {"import-omb": "analysis.omb.import_task", "claims": "analysis.claims.application"}
 
 
 def main() -> int:
@@ -31,11 +28,22 @@ def main() -> int:
     here = Path(__file__).resolve().parent
     if (here / "__init__.py").is_file():
         sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != here]
-    task, arguments = TASKS.get(sys.argv[1] if len(sys.argv) > 1 else ""), sys.argv[1:]
+    named = sys.argv[1] if len(sys.argv) > 1 else ""
+    task, arguments = (named, sys.argv[2:]) if named in {**ON_SPARK, **PLAIN} else ("", sys.argv[1:])
     with tempfile.TemporaryDirectory(prefix="samebox-report-") as scratch:
         os.environ.setdefault("MPLCONFIGDIR", scratch)  # matplotlib writes its list of fonts while it is imported
-        module = importlib.import_module(task or REPORT)
-        return int(module.run(arguments[1:] if task else arguments, Path(scratch)))
+        if task in PLAIN:
+            return int(importlib.import_module(PLAIN[task]).run(arguments, Path(scratch)))
+        return _run_on_spark(ON_SPARK[task], arguments, Path(scratch))
+
+
+def _run_on_spark(module: str, arguments: list[str], scratch: Path) -> int:
+    """The JVM gets ready while everything else is imported, which takes as long."""
+    from analysis.session import start_session
+
+    with ThreadPoolExecutor(1) as beside:
+        session = beside.submit(start_session, "samebox")
+        return int(importlib.import_module(module).run(arguments, scratch, session.result))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,60 +35,88 @@ QUANTILES = TABLE_QUANTILES + CURVE_QUANTILES
 Row = Mapping[str, Any]
 
 
+class ByTrial(dict[str, list[Row]]):
+    """The rows of each trial; empty for one that has none."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        super().__init__()
+        for row in rows:
+            self.setdefault(row["trial"], []).append(row)
+
+    def __missing__(self, trial: str) -> list[Row]:
+        return []
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """What is known per second of each trial."""
+
+    latency: ByTrial
+    events: ByTrial
+    telemetry: ByTrial
+
+
 @dataclass(frozen=True)
 class Aggregates:
-    """What is known of all records, small enough for one process. Rows are those of the counting named alike, with their trial."""
+    """What is known of all records, small enough for one process. Rows are those of the counting named alike."""
 
     percentiles: tuple[Percentile, ...]
-    latency_seconds: tuple[Row, ...]
-    throughput_seconds: tuple[Row, ...]
-    acknowledged: tuple[Row, ...]
-    received: tuple[Row, ...]
+    seconds: Seconds
+    acknowledged: ByTrial
+    received: ByTrial
     deliveries: tuple[Delivery, ...]
     orderings: tuple[Ordering, ...]
-    telemetry_seconds: tuple[Row, ...]
-    telemetry_measured: tuple[Row, ...]
+    telemetry_measured: ByTrial
 
 
-def aggregate(spark: SparkSession, campaign: Campaign, records: Records, progress: Progress) -> Aggregates:
-    """Counts the records of all trials. Raises AnalysisError naming a file that can't be read."""
-    bits = fingerprints.bucket_bits(sum(_rows_written(trial) for trial in campaign.trials))
-    names = [trial.name for trial in campaign.trials]
+def count(spark: SparkSession, campaign: Campaign, records: Records, progress: Progress) -> Counted:
+    """The first look at the records of all trials. Raises AnalysisError naming a file that can't be read."""
     progress("counting every record")
     first = (
         *(buckets.PRODUCED, buckets.CONSUMED, seconds.PRODUCED_EVENTS, seconds.CONSUMED_EVENTS),
-        *(seconds.PRODUCED_LATENCY, seconds.CONSUMED_LATENCY, *fingerprints.countings(bits), order.ORDER),
-        *(telemetry.OVER_TIME, telemetry.OF_MEASURE_PHASE),
+        *(seconds.PRODUCED_LATENCY, seconds.CONSUMED_LATENCY, *fingerprints.countings(_bucket_bits(campaign))),
+        *(order.ORDER, telemetry.OVER_TIME, telemetry.OF_MEASURE_PHASE),
     )
-    counted = scan(spark, records, dict.fromkeys(names, first))
+    return scan(spark, records, dict.fromkeys([trial.name for trial in campaign.trials], first))
+
+
+def seconds_of(counted: Counted) -> Seconds:
+    """What `count` found per second."""
+    return Seconds(*(ByTrial(_rows(counted, name)) for name in ("seconds", "events", "telemetry over time")))
+
+
+def aggregate(
+    spark: SparkSession, campaign: Campaign, records: Records, counted: Counted, progress: Progress
+) -> Aggregates:
+    """The other looks, and what follows from all of them; `counted` is what `count` found. Raises as that does."""
     acknowledged, received = _rows(counted, "acknowledged"), _rows(counted, "received")
     subscriptions = subscriptions_of(received, {trial.name: trial.subscriptions for trial in campaign.trials})
     differing = differing_stretches(acknowledged, received, subscriptions)
     compared: Counted = {}
     if differing:
         progress("messages of which acknowledgements and receipts differ")
-        sides = {trial: tuple(differences.countings(stretches, bits)) for trial, stretches in differing.items()}
+        sides = {
+            trial: tuple(differences.countings(stretches, _bucket_bits(campaign)))
+            for trial, stretches in differing.items()
+        }
         compared = scan(spark, records, sides)
     delivered = deliveries(acknowledged, received, _rows(compared, "differences"), subscriptions)
-    throughput = _rows(counted, "events")
     populations = populations_of(
         campaign.trials,
         acknowledged=acknowledged,
         received=received,
         deliveries=delivered,
-        throughput_seconds=throughput,
+        throughput_seconds=_rows(counted, "events"),
     )
     progress("exact percentiles")
     return Aggregates(
         percentiles=tuple(exact_percentiles(spark, records, counted, QUANTILES, populations)),
-        latency_seconds=_rows(counted, "seconds"),
-        throughput_seconds=throughput,
-        acknowledged=acknowledged,
-        received=received,
+        seconds=seconds_of(counted),
+        acknowledged=ByTrial(acknowledged),
+        received=ByTrial(received),
         deliveries=tuple(delivered),
         orderings=tuple(orderings(_rows(counted, "order"))),
-        telemetry_seconds=_rows(counted, "telemetry over time"),
-        telemetry_measured=_rows(counted, "telemetry"),
+        telemetry_measured=ByTrial(_rows(counted, "telemetry")),
     )
 
 
@@ -123,6 +151,10 @@ def _rows(counted: Counted, counting: str) -> tuple[Row, ...]:
         if name == counting
         for row in counts.to_pylist()
     )
+
+
+def _bucket_bits(campaign: Campaign) -> int:
+    return fingerprints.bucket_bits(sum(_rows_written(trial) for trial in campaign.trials))
 
 
 def _rows_written(trial: Trial) -> int:

@@ -47,10 +47,10 @@ def start_session(application: str) -> SparkSession:
     return SparkSession.builder.appName(application).config(conf=conf).getOrCreate()
 
 
-def run_task(title: str, task: Callable[[SparkSession, Progress], object]) -> int:
-    """Starts a session, runs the task, ends the session. Returns 0, or 1 after an AnalysisError, which it prints."""
+def run_task(session: Callable[[], SparkSession], task: Callable[[SparkSession, Progress], object]) -> int:
+    """Waits for the session, runs the task, ends the session. Returns 0, or 1 after an AnalysisError, which it prints."""
     started_s = time.monotonic()
-    spark = start_session(title)
+    spark = session()
     try:
         return run_plain_task(
             lambda: task(spark, lambda step: print(f"{time.monotonic() - started_s:6.1f} s  {step}", flush=True))

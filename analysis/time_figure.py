@@ -17,14 +17,13 @@ from analysis.drawing import (
     LINE_STYLES,
     PART_COLOURS,
     Drawing,
-    Palette,
     canvas,
     mark_phases,
     plain_log_axis,
     shade_warmup,
     svg_of,
 )
-from analysis.pipeline import Aggregates
+from analysis.pipeline import Seconds
 from analysis.records.latencies import RESPONSE
 from analysis.records.seconds import ACKNOWLEDGED, RECEIVED, SCHEDULED, SENT
 from analysis.records.telemetry import MACHINE
@@ -39,20 +38,19 @@ Series = dict[int, float]  # second -> value
 class TrialSeconds:
     """What is known per second of one trial, by panel and line name; the same tables are drawn and written as CSV."""
 
-    def __init__(self, trial: Trial, aggregates: Aggregates) -> None:
+    def __init__(self, trial: Trial, seconds: Seconds) -> None:
         self.trial = trial
         self.lines: dict[tuple[str, str], Series] = defaultdict(dict)
-        for row in aggregates.throughput_seconds:
-            if row["trial"] == trial.name:
-                of_backlog = str(row["subscription"]).startswith(CATCH_UP)
-                line = self.lines["messages/s", RECEIVED_OF_BACKLOG if of_backlog else row["event"]]
-                line[row["second"]] = line.get(row["second"], 0.0) + float(row["messages"])
-        for row in aggregates.latency_seconds:
-            if row["trial"] == trial.name and row["metric"] == RESPONSE:
+        for row in seconds.events[trial.name]:
+            of_backlog = str(row["subscription"]).startswith(CATCH_UP)
+            line = self.lines["messages/s", RECEIVED_OF_BACKLOG if of_backlog else row["event"]]
+            line[row["second"]] = line.get(row["second"], 0.0) + float(row["messages"])
+        for row in seconds.latency[trial.name]:
+            if row["metric"] == RESPONSE:
                 for name in ("p50", "p99", "max"):
                     if row[f"{name}_ns"] is not None:
                         self.lines["response ms", name][row["second"]] = row[f"{name}_ns"] / _NS_PER_MS
-        self._add_telemetry([row for row in aggregates.telemetry_seconds if row["trial"] == trial.name])
+        self._add_telemetry(seconds.telemetry[trial.name])
 
     def panel(self, name: str) -> dict[str, Series]:
         """The lines of one panel."""
@@ -90,7 +88,18 @@ class TrialSeconds:
                     self.lines[f"cpu % {host}", mode][second] = 100 * modes.get(mode, 0.0) / total
 
 
-def trial_drawing(seconds: TrialSeconds, limits_ms: tuple[float, float] | None, palette: Palette) -> Drawing | None:
+def time_drawings(trials: Sequence[Trial], seconds: Seconds) -> dict[str, Drawing]:
+    """Every trial over time that recorded something, by its name; those of a cell have one latency axis."""
+    drawn = [TrialSeconds(trial, seconds) for trial in trials]
+    cells: dict[Any, list[TrialSeconds]] = defaultdict(list)
+    for one in drawn:
+        cells[one.trial.cell].append(one)
+    limits_ms = {cell: shared_limits_ms(ones) for cell, ones in cells.items()}
+    found = {one.trial.name: trial_drawing(one, limits_ms[one.trial.cell]) for one in drawn}
+    return {name: drawing for name, drawing in found.items() if drawing}
+
+
+def trial_drawing(seconds: TrialSeconds, limits_ms: tuple[float, float] | None) -> Drawing | None:
     """The drawing of one trial, or None if it recorded nothing. `limits_ms` are shared by the trials to be compared."""
     trial = seconds.trial
     if not seconds.panel("messages/s"):
@@ -123,8 +132,7 @@ def trial_drawing(seconds: TrialSeconds, limits_ms: tuple[float, float] | None, 
         figure.tight_layout(h_pad=0.7)
         svg = svg_of(figure, f"{trial.name} over time")
     note = "Latency by intended time, one point per second; p99 needs 1,000 messages in the second."
-    title = f"{trial.name} (not compared)" if trial.name in palette.excluded else trial.name
-    return Drawing(name, title, note, svg, ("panel", "line", "second", "value"), seconds.rows())
+    return Drawing(name, trial.name, note, svg, ("panel", "line", "second", "value"), seconds.rows())
 
 
 def shared_limits_ms(trials: Sequence[TrialSeconds]) -> tuple[float, float] | None:

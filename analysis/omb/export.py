@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ class Figures:
     latencies: Mapping[tuple[str, int], Mapping[str, Any]]
 
 
-def run(arguments: Sequence[str], scratch: Path) -> int:
+def run(arguments: Sequence[str], scratch: Path, session: Callable[[], SparkSession]) -> int:
     """Parses the arguments and exports."""
     parser = argparse.ArgumentParser(
         prog="job.py export-omb", description="Exports trials for OpenMessaging Benchmark."
@@ -92,7 +92,7 @@ def run(arguments: Sequence[str], scratch: Path) -> int:
     parser.add_argument("--out", required=True, help="the folder to write")
     options = parser.parse_args(arguments)
     return run_task(
-        "samebox export-omb",
+        session,
         lambda spark, progress: export_trials(
             spark, options.results, options.trial, out=options.out, scratch=scratch, progress=progress
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -12,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from analysis import pipeline
 from analysis.campaign import Campaign, read_campaign
 from analysis.errors import AnalysisError
+from analysis.pipeline import Aggregates, ByTrial, Seconds, aggregate, count
 from analysis.records import scan
 from analysis.records.buckets import PRODUCED
 from analysis.records.files import Records, records_of
@@ -43,15 +44,28 @@ def records(spark: SparkSession, campaign: Campaign) -> Records:
     return records_of(Storage(spark), campaign)
 
 
+def everything_of(spark: SparkSession, campaign: Campaign, records: Records) -> Aggregates:
+    """All looks at the records."""
+    counted = count(spark, campaign, records, lambda _: None)
+    return aggregate(spark, campaign, records, counted, lambda _: None)
+
+
+def rows_of(found: Any) -> list[str]:
+    """What a field of the aggregates holds, in an order of its own."""
+    if isinstance(found, Seconds):
+        return [row for field in fields(found) for row in rows_of(getattr(found, field.name))]
+    return sorted(map(repr, itertools.chain(*found.values()) if isinstance(found, ByTrial) else found))
+
+
 def test_files_in_other_tasks_come_to_the_same(spark: SparkSession, campaign: Campaign, records: Records) -> None:
     """One task for all of them, or one for each."""
     found = []
     for task_bytes in ("128m", "1"):
         spark.conf.set("spark.sql.files.maxPartitionBytes", task_bytes)
-        found.append(pipeline.aggregate(spark, campaign, records, lambda _: None))
+        found.append(everything_of(spark, campaign, records))
     spark.conf.unset("spark.sql.files.maxPartitionBytes")
-    for field in fields(pipeline.Aggregates):
-        one, other = (sorted(map(repr, getattr(each, field.name))) for each in found)
+    for field in fields(Aggregates):
+        one, other = (rows_of(getattr(each, field.name)) for each in found)
         assert one == other, field.name
         assert one, field.name
     assert {(each.trial, each.lost) for each in found[0].deliveries if each.lost} == {(LOSING, 1)}
@@ -102,5 +116,5 @@ def test_a_file_that_cannot_be_read_is_named(spark: SparkSession, campaign: Camp
     """In a sentence, wherever the task ran that met it: never a smaller sample."""
     for path, says in damaged(records):
         with pytest.raises(AnalysisError, match=says) as raised:
-            pipeline.aggregate(spark, campaign, records, lambda _: None)
+            everything_of(spark, campaign, records)
         assert str(path) in str(raised.value)
