@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from bench.checkout import CHECKOUT
 from bench.cli.rehearse import FOLDER, Rehearsal, rehearsal
@@ -119,7 +120,7 @@ def undisturbed() -> dict[str, float]:
         if status != 0:
             raise RuntimeError(f"exit {status}:\n" + "\n".join(run.lines[-20:]))
         begun = [*run.began_s.values(), time.monotonic()]
-    return {phase: after - before for phase, before, after in zip(run.began_s, begun, begun[1:], strict=True)}
+    return {phase: after - before for phase, (before, after) in zip(run.began_s, pairwise(begun), strict=True)}
 
 
 def kill(phase: str, share: float, number: signal.Signals, phase_s: float) -> Hit:
