@@ -111,6 +111,11 @@ class Evidence:
         """An observation of trial.json; raises KeyError if it was not made."""
         return self.trial.document["observations"][name]
 
+    def why_not_counted(self, name: str) -> str:
+        """What the system said instead of a count, as the end of a sentence; results of earlier versions don't have it."""
+        why = self.trial.document["observations"].get("not_counted", {}).get(name)
+        return f": {why}" if why else "."
+
     def ended_by_the_system(self) -> str | None:
         """The rule by which the system itself ended the trial, if it did."""
         abort = self.trial.document["abort"]

@@ -136,7 +136,8 @@ def replicas(evidence: Evidence, _bounds: Bounds) -> Finding:
     """Nothing was under-replicated at the end."""
     names = evidence.observation("under_replicated")
     if names is None:
-        raise Missing("Under-replication could not be read from the system.")
+        why = evidence.why_not_counted("under_replicated")
+        raise Missing(f"Under-replication could not be read from the system{why}")
     if names:
         sentence = f"{len(names)} under-replicated at the end, such as {names[0]}."
         return Finding(False, sentence, {"under_replicated": list(names)})

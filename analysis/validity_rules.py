@@ -180,7 +180,8 @@ def independent_count(evidence: Evidence, _bounds: Bounds) -> Finding:
         if gone:
             sentence = f"The broker's own count could not be read, for it had lost {', '.join(gone)}: there is no second witness."
             return Finding(True, sentence, {"gone": gone})
-        raise Missing("The broker's own count of stored messages could not be read.")
+        why = evidence.why_not_counted("messages_stored")
+        raise Missing(f"The broker's own count of stored messages could not be read{why}")
     counts = evidence.counts
     # a message that one subscription got was stored; only what none got may be missing at the broker
     lost = min((delivery.lost for delivery in evidence.deliveries), default=0)

@@ -21,7 +21,10 @@ from systems.deployment import Deployment
 from systems.processes import states
 from systems.settings import Settings, drift
 
-NOTHING_COUNTED: Mapping[str, Any] = {"messages_stored": None, "under_replicated": None}
+NOTHING_COUNTED: Mapping[str, Any] = {"messages_stored": None, "under_replicated": None, "not_counted": {}}
+COUNTED_AT_MOST = (
+    2  # times: brokers on a busy machine may not answer in time once, and what they have stored doesn't change any more
+)
 
 
 class LoadSnapshots:
@@ -153,10 +156,29 @@ class LoadSnapshots:
 
 
 def _count(deployment: Deployment) -> dict[str, Any]:
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        stored = pool.submit(or_none, deployment.messages_stored)
-        under_replicated = or_none(lambda: list(deployment.under_replicated()))
-    return {"messages_stored": stored.result(), "under_replicated": under_replicated}
+    reads: dict[str, Callable[[], Any]] = {
+        "messages_stored": deployment.messages_stored,
+        "under_replicated": lambda: list(deployment.under_replicated()),
+    }
+    with ThreadPoolExecutor(len(reads)) as pool:
+        found = dict(zip(reads, pool.map(_counted, reads.values()), strict=True))
+    return {
+        **{name: value for name, (value, _) in found.items()},
+        "not_counted": {name: why for name, (_, why) in found.items() if why},
+    }
+
+
+def _counted(read: Callable[[], Any]) -> tuple[Any, str]:
+    """What it reads, and ""; or None, and why it couldn't in the end."""
+    why = ""
+    for _ in range(COUNTED_AT_MOST):
+        try:
+            return read(), ""
+        except DeploymentError as error:
+            why = str(error)
+        except (HostError, HostsFailed) as error:  # also how an interrupt ends the question, which isn't put again then
+            return None, str(error)
+    return None, why
 
 
 def or_none(read: Callable[[], Any]) -> Any:

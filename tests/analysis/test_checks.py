@@ -209,6 +209,17 @@ def test_a_host_that_was_promised_no_cpu_is_not_judged_for_steal() -> None:
 
 
 @pytest.mark.parametrize(
+    ("check", "counted"), [("independent-count", "messages_stored"), ("replicas", "under_replicated")]
+)
+def test_a_count_that_failed_says_why(check: str, counted: str) -> None:
+    """In the system's own words; results of earlier versions don't have them."""
+    for said in ({}, {"not_counted": {counted: "pulsar: GET /stats: status 500"}}):
+        found = _verdict(_evidence({}, {counted: None, **said}), check)
+        assert found.verdict in ("unknown", "not met")
+        assert ("status 500" in found.sentence) == bool(said)
+
+
+@pytest.mark.parametrize(
     "check", ["send-delay", "steal", "client-cpu", "foreign-load", "cpu-pressure", "independent-count"]
 )
 def test_what_the_system_cut_off_is_not_held_against_the_measurement(check: str) -> None:

@@ -16,7 +16,7 @@ from bench.load.abort import Abort
 from bench.progress import PlainReporter
 from bench.run.attempt import TrialLog
 from bench.run.snapshot import LoadSnapshots
-from provisioning.errors import DeploymentError
+from provisioning.errors import DeploymentError, HostUnreachable
 from provisioning.hosts.daemons import DaemonState
 from systems.deployment import Endpoints
 
@@ -27,11 +27,19 @@ WAIT_S = 10.0
 
 
 class Played:
-    """A deployment that notes what it is asked; any other question is an error. `blocked`: its settings wait for it."""
+    """A deployment that notes what it is asked; any other question is an error. `blocked`: its settings wait for it.
 
-    def __init__(self, fails: Exception | None = None, blocked: threading.Event | None = None) -> None:
+    `uncounted`: what its first counts fail with, in turn.
+    """
+
+    def __init__(
+        self,
+        fails: Exception | None = None,
+        blocked: threading.Event | None = None,
+        uncounted: Sequence[Exception] = (),
+    ) -> None:
         self.asked: list[str] = []
-        self._fails, self._blocked = fails, blocked
+        self._fails, self._blocked, self._uncounted = fails, blocked, list(uncounted)
         self.processes = self
 
     def states(self) -> Sequence[DaemonState]:
@@ -54,6 +62,8 @@ class Played:
 
     def messages_stored(self) -> int:
         self.asked.append("stored")
+        if self._uncounted:
+            raise self._uncounted.pop(0)
         return 5
 
     def under_replicated(self) -> Sequence[str]:
@@ -99,9 +109,10 @@ def test_what_is_found_is_in_the_log() -> None:
         hooks.all_received()
         around.await_before()
         around.take_after()
-    assert sorted(scene.deployment.asked) == ["daemons", "daemons", "replicas", "settings", "stored"]
+    assert sorted(scene.deployment.asked) == ["daemons", "daemons", "replicas", "replicas", "settings", "stored"]
     found = scene.log.observations
     assert (found["messages_stored"], found["under_replicated"]) == (5, None)
+    assert found["not_counted"] == {"under_replicated": "no answer"}
     assert found["boot_ids"] == {"before": {"broker-1": "b"}, "after": {"broker-1": "b"}}
     assert found["clocks"] == [{"host": "broker-1", "bound_before_ns": 3, "bound_after_ns": 3, "source": "PHC0"}]
     assert [(each["pid_at_start"], each["pid_at_end"]) for each in found["daemons"]] == [(7, 7)]
@@ -114,6 +125,28 @@ def test_a_load_that_never_says_that_it_received_everything_is_counted_afterward
         around.hooks(lambda: None).before_start()
         around.take_after()
     assert scene.log.observations["messages_stored"] == 5
+
+
+@pytest.mark.parametrize(
+    ("uncounted", "stored", "asked"),
+    [
+        ([DeploymentError("busy")], 5, 2),
+        ([DeploymentError("busy"), DeploymentError("still busy")], None, 2),
+        ([HostUnreachable("broker-1", "gone")], None, 1),
+    ],
+)
+def test_a_count_that_fails_is_asked_for_once_more(
+    uncounted: Sequence[Exception], stored: int | None, asked: int
+) -> None:
+    """A busy system may not answer in time once; one whose host is gone isn't asked again. Why it failed is kept."""
+    scene = Scene(Played(uncounted=uncounted))
+    with scene.around as around:
+        around.hooks(lambda: None).before_start()
+        around.take_after()
+    found = scene.log.observations
+    assert found["messages_stored"] == stored
+    assert found["not_counted"].get("messages_stored", "") == ("" if stored else str(uncounted[-1]))
+    assert scene.deployment.asked.count("stored") == asked
 
 
 def test_the_first_message_waits_for_the_answers() -> None:
