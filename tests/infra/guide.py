@@ -2,9 +2,9 @@
 
     python -m tests.infra.guide [--from HEADING]
 
-It types what stands in the guide's code blocks, in the guide's order, and answers `yes` where it is asked; of the names that the guide
-leaves to its reader it fills in BUCKET, AMI and the bucket that the results name. The answer of checkip.amazonaws.com is played. About
-half an hour on two cores; needs root, and `aws` on PATH.
+It types what stands in the guide's code blocks, in the guide's order, and answers questions with `yes`, or with the name that is to be
+typed. Of the names that the guide leaves to its reader it fills in BUCKET, AMI and the bucket that the results name. The answer of
+checkip.amazonaws.com is played. About half an hour on two cores; needs root, and `aws` on PATH.
 """
 
 from __future__ import annotations
@@ -30,8 +30,12 @@ GUIDE = CHECKOUT / "docs/aws.md"
 FENCED = re.compile(r"^( *)```\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 # what starts a rehearsal isn't typed in one
 ELSEWHERE = ("make rehearsal",)
+# pulumi's menu, samebox's questions, and where pulumi wants the stack's name typed
 ASKED = re.compile(
-    rb"(perform this \w+\?|to spend it|Type .?yes|wait for it to complete|\[y/N\]|type `?yes`?|proceed)[^\n]*$", re.I
+    rb"""perform[ ]this[ ]\w+\? .* \[Use[ ]arrows .* details
+    | (to[ ]spend[ ]it | Type[ ].?yes | wait[ ]for[ ]it[ ]to[ ]complete | \[y/N\] | type[ ]`?yes`? | proceed) [^\n]* $
+    | typing[ ]`(?P<name>[^`]+)` [^\n]* $""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 SILENCE_S = 0.5
 LONGEST_S = 3600.0
@@ -60,7 +64,7 @@ def lines_of(text: str) -> Iterator[tuple[str, str]]:
 
 
 def at_a_terminal(made: Rehearsal, line: str) -> tuple[int, str]:
-    """Types a line into a shell that has a terminal; `yes` is answered whenever the terminal is silent behind a question."""
+    """Types a line into a shell that has a terminal; questions are answered whenever the terminal is silent behind one."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(made.project)
@@ -73,9 +77,9 @@ def at_a_terminal(made: Rehearsal, line: str) -> tuple[int, str]:
                 said += os.read(terminal, 65_536)
             except OSError:  # the terminal has closed
                 break
-        elif ASKED.search(said[answered:]):
+        elif asked := ASKED.search(said[answered:]):
             answered = len(said)
-            os.write(terminal, b"yes\r")
+            os.write(terminal, (asked["name"] or b"yes") + b"\r")
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     os.close(terminal)
     return status, said.decode(errors="replace")
