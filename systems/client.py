@@ -30,7 +30,8 @@ class ClientSpec:
     """How to connect, and for which workload. `settings` are the deployment's: {"acks": "all"}; a client refuses unknown ones.
 
     `delivery_timeout_s` is after how long a client must give up a message and report it failed. `members`: consumers of a
-    subscription that share the topic; those beyond its partitions stand by. `seed` is for the order of random keys.
+    subscription that share the topic, of which this is number `member` (from 0); those beyond its partitions stand by. `seed` is for
+    the order of random keys.
     """
 
     module: str
@@ -41,6 +42,7 @@ class ClientSpec:
     delivery_timeout_s: float
     connect_timeout_s: float
     members: int = 1
+    member: int = 0
     seed: int = 0
 
 

@@ -14,14 +14,23 @@ def jobs_of(spec: LoadSpec, schedule: Schedule, run: int) -> list[Job]:
     """Consumers first: they take longer to be ready. Workers are spread evenly over the topics."""
     workload, backlog, limits, topics = spec.workload, spec.workload.backlog, spec.limits, len(spec.topics)
 
-    def job(role: Role, name: str, index: int, topic: int, *, subscription: str | None = None, members: int = 1) -> Job:
+    def job(
+        role: Role,
+        name: str,
+        index: int,
+        topic: int,
+        *,
+        subscription: str | None = None,
+        members: int = 1,
+        member: int = 0,
+    ) -> Job:
         return Job(
             worker=name,
             role=role,
             index=index,
             subscription=subscription,
             run=run,
-            client=client_of(spec, spec.topics[topic], members=members),
+            client=client_of(spec, spec.topics[topic], members=members, member=member),
             schedule=schedule,
             start_timeout_s=limits.ready_s + limits.before_start_s + limits.lead_s + 30,
             probe_topic=spec.probe_topic if role == "producer" else None,
@@ -39,6 +48,7 @@ def jobs_of(spec: LoadSpec, schedule: Schedule, run: int) -> list[Job]:
                 number // subscriptions % topics,
                 subscription=f"{subscription}-{number % subscriptions}",
                 members=count // (subscriptions * topics),
+                member=number // (subscriptions * topics),
             )
             for number in range(count)
         ]
@@ -49,8 +59,8 @@ def jobs_of(spec: LoadSpec, schedule: Schedule, run: int) -> list[Job]:
     return jobs + [job("producer", f"producer-{index}", index, index % topics) for index in range(workload.producers)]
 
 
-def client_of(spec: LoadSpec, topic: str, *, members: int = 1) -> ClientSpec:
-    """How a worker of the load connects to one of its topics; `members`: consumers that share it in a subscription."""
+def client_of(spec: LoadSpec, topic: str, *, members: int = 1, member: int = 0) -> ClientSpec:
+    """How a worker of the load connects to one of its topics, as number `member` of so many `members` of a subscription."""
     workload, limits = spec.workload, spec.limits
     return ClientSpec(
         module=spec.client_module,
@@ -61,5 +71,6 @@ def client_of(spec: LoadSpec, topic: str, *, members: int = 1) -> ClientSpec:
         delivery_timeout_s=limits.delivery_timeout_s,
         connect_timeout_s=limits.connect_timeout_s,
         members=members,
+        member=member,
         seed=spec.seed,
     )
