@@ -19,6 +19,7 @@ from systems.own_values import OwnValues
 from systems.profile import ANY_MEMORY, MemoryClasses
 from systems.settings import Settings
 
+_CHECKOUT = Path(__file__).parents[1]
 BENCH_LOAD = (
     "make bench-load on 2026-11-21 (README): 1,024-byte messages, brokers and clients on one machine with 2 cores"
 )
@@ -79,9 +80,11 @@ class System:
         return self.cannot.get(durability, "a variant of other systems that this one doesn't have")
 
     @property
-    def client_folder(self) -> str:
-        """Where its client module lies, relative to the checkout."""
-        return self.client_module.rpartition(".")[0].replace(".", "/")
+    def client_files(self) -> tuple[str, ...]:
+        """What client hosts get of it, relative to the checkout: its client module, and each `*_client.py` beside it."""
+        folder = _CHECKOUT / self.client_module.rpartition(".")[0].replace(".", "/")
+        own = {f"{self.client_module.rpartition('.')[2]}.py", *(file.name for file in folder.glob("*_client.py"))}
+        return tuple(str((folder / name).relative_to(_CHECKOUT)) for name in sorted(own))
 
     @property
     def client(self) -> ClientModule:

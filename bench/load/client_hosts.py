@@ -25,7 +25,7 @@ def client_environment() -> Environment:
     clients = (
         file
         for system in SYSTEMS.values()
-        for file in (f"{system.client_folder}/__init__.py", f"{system.client_module.replace('.', '/')}.py")
+        for file in (*system.client_files, str(Path(system.client_files[0]).with_name("__init__.py")))
     )
     return Environment("client", LOCK_FILE, "worker", (*SHARED, *clients))
 

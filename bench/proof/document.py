@@ -148,11 +148,10 @@ def _read(file: Path) -> dict[str, Any] | None:
 def basis_of(system: str, checkout: Path = CHECKOUT) -> Basis:
     """Part -> what identifies it in this checkout: the locked libraries by name and version, everything else by a digest."""
     own = SYSTEMS[system]
-    client = own.client_module.replace(".", "/") + ".py"
     libraries = _LOCKED.findall((checkout / LOCK_FILE.relative_to(CHECKOUT)).read_text())
     return {
         "client libraries": ", ".join(f"{name} {version}" for name, version in libraries),
-        "client code": _digest(checkout, (*_CLIENT, client)),
+        "client code": _digest(checkout, (*_CLIENT, *own.client_files)),
         "deployment code": _digest(checkout, _deployment_of(system, checkout)),
         "proof code": _digest(checkout, _PROOF),
     }
