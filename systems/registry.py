@@ -11,10 +11,11 @@ from provisioning.errors import InvalidInput
 from provisioning.hosts.requirement import Requirement, distinct
 from provisioning.software.software import Software
 from systems.kafka.system import KAFKA
+from systems.nats.system import NATS
 from systems.pulsar.system import PULSAR
 from systems.system import System
 
-SYSTEMS: dict[str, System] = {"kafka": KAFKA, "pulsar": PULSAR}
+SYSTEMS: dict[str, System] = {"kafka": KAFKA, "nats": NATS, "pulsar": PULSAR}
 
 # every level, each followed by its variants, whichever system has them
 DURABILITY: dict[str, Durability] = {

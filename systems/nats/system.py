@@ -1,0 +1,30 @@
+"""NATS as the kit sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from systems.nats.deployment import NatsDeployment
+from systems.nats.durability import CANNOT, DIFFERENCES, durability_table
+from systems.nats.layout import CLIENT_PORT, CLUSTER_PORT, MEMORY, MONITOR_PORT, PROGRAM
+from systems.nats.own_values import OWN_VALUES
+from systems.software.wheel import wheel_programs
+from systems.system import ProducerRate, System
+
+_HERE = Path(__file__).parent
+
+NATS = System(
+    deployment=NatsDeployment,
+    client_module="systems.nats.client",
+    durability=durability_table,
+    cannot=CANNOT,
+    differences=DIFFERENCES,
+    own_values=OWN_VALUES,
+    profiles=_HERE / "profiles",
+    memory=MEMORY,
+    software=(wheel_programs("nats", _HERE / "software" / "2.15.1", PROGRAM),),
+    ports=(CLIENT_PORT, CLUSTER_PORT, MONITOR_PORT),
+    write_amplification=2,
+    start_s=5,
+    producer_rate=ProducerRate(30_000, "not measured yet"),
+)

@@ -1,0 +1,249 @@
+"""NATS' protocol over a socket, as far as the load generator needs it: connecting, publishing, subscribing, requests to JetStream.
+
+Why not the vendor's client for Python: at the highest rates it needs several times the CPU for each message, and holds less than half
+of what the servers take.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import select
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from systems.client import ClientError, ClientSpec
+
+UNAVAILABLE = 503  # the status of a request that nobody answers (yet)
+_READ_BYTES = 1 << 18
+_RETRY_S = 0.2
+_TRY_S = 2.0  # for one server to accept a connection
+_ASK_S = 5.0  # for JetStream to answer, before it is asked again
+_API = b"0"  # the subscription to answers of JetStream; those of a topic are called otherwise
+CONNECT: Mapping[str, object] = {
+    "verbose": False,
+    "pedantic": False,
+    "headers": True,
+    "no_responders": True,
+    "protocol": 1,
+}
+
+
+class Message(NamedTuple):
+    """What came for subscription `sid`. `status` and `description` are of a message from the server itself, else 0 and empty."""
+
+    sid: bytes
+    subject: bytes
+    reply: bytes
+    status: int
+    headers: bytes
+    payload: bytes
+
+
+class ConnectionLost(ClientError):
+    """The server closed the connection, or refused something and closed it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("ConnectionLost", message)
+
+
+class Parser:
+    """Makes messages of pieces of a stream, however it was cut. `pings` counts those that are to be answered, `pongs` answers."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self.pings = 0
+        self.pongs = 0
+
+    def feed(self, piece: bytes) -> list[Message]:
+        """The messages that are whole now. Raises ConnectionLost for an error that the server tells."""
+        stream = self._rest + piece if self._rest else piece
+        messages = []
+        at = 0
+        while (end := stream.find(b"\r\n", at)) >= 0:
+            if stream.startswith(b"MSG ", at):
+                words = stream[at:end].split(b" ")
+                begin = end + 2
+                last = begin + int(words[-1])
+                if len(stream) < last + 2:
+                    break
+                reply = words[3] if len(words) == 5 else b""
+                messages.append(Message(words[2], words[1], reply, 0, b"", stream[begin:last]))
+                at = last + 2
+            elif stream.startswith(b"HMSG ", at):
+                words = stream[at:end].split(b" ")
+                body, last = end + 2 + int(words[-2]), end + 2 + int(words[-1])
+                if len(stream) < last + 2:
+                    break
+                headers = stream[end + 2 : body]
+                reply = words[3] if len(words) == 6 else b""
+                messages.append(Message(words[2], words[1], reply, status_of(headers), headers, stream[body:last]))
+                at = last + 2
+            else:
+                self._take_line(stream[at:end])
+                at = end + 2
+        self._rest = stream[at:]
+        return messages
+
+    def _take_line(self, line: bytes) -> None:
+        if line == b"PING":
+            self.pings += 1
+        elif line == b"PONG":
+            self.pongs += 1
+        elif line.startswith(b"-ERR"):
+            raise ConnectionLost(line.decode(errors="replace"))
+
+
+def status_of(headers: bytes) -> int:
+    """The status in the first line of headers ("NATS/1.0 503"); 0 where it has none."""
+    words = headers.partition(b"\r\n")[0].split(b" ", 2)
+    return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
+
+
+def header(headers: bytes, name: bytes) -> bytes:
+    """The value of a header; empty without one."""
+    for line in headers.split(b"\r\n")[1:]:
+        key, _, value = line.partition(b":")
+        if key == name:
+            return value.strip()
+    return b""
+
+
+class Link:
+    """A connection to one server. One thread writes, one reads; where they differ, `pong` hands over what the reader has to write."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        # Blocking: a time limit would hold for writing, too, and might cut a command in two.
+        connection.settimeout(None)
+        self._connection = connection
+        self._readable = select.poll()
+        self._readable.register(connection, select.POLLIN)
+        self._parser = Parser()
+        self.inbox = b"_INBOX." + secrets.token_hex(8).encode()
+        self.pong: Callable[[bytes], None] = self.write
+
+    def write(self, content: bytes) -> None:
+        """Writes whole commands; waits as long as the server doesn't read. Raises ConnectionLost."""
+        try:
+            self._connection.sendall(content)
+        except OSError as error:
+            raise ConnectionLost(str(error)) from None
+
+    def read(self, timeout_s: float) -> list[Message]:
+        """What comes within the time, as soon as something does. Raises ConnectionLost."""
+        try:
+            if not self._readable.poll(max(0.0, timeout_s) * 1e3):
+                return []
+            piece = self._connection.recv(_READ_BYTES)
+        except OSError as error:
+            raise ConnectionLost(str(error)) from None
+        if not piece:
+            raise ConnectionLost("the server closed the connection")
+        messages = self._parser.feed(piece)
+        while self._parser.pings:
+            self._parser.pings -= 1
+            self.pong(b"PONG\r\n")
+        return messages
+
+    @property
+    def pongs(self) -> int:
+        """How often the server has answered a ping."""
+        return self._parser.pongs
+
+    def close(self) -> None:
+        """Never raises."""
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
+
+    def ask(self, requests: Sequence[tuple[str, Mapping[str, Any]]], deadline_s: float) -> list[dict[str, Any]]:
+        """JetStream's answers to requests (subject, body), each put again until it can be answered.
+
+        Nothing else may be read from the connection yet. Raises ClientError at an answer that no waiting changes, or at the deadline.
+        """
+        answers: dict[int, dict[str, Any]] = {}
+        self.write(b"SUB %b.api.* %b\r\n" % (self.inbox, _API))
+        problem = "no answer"
+        while len(answers) < len(requests):
+            wait_s = min(_ASK_S, deadline_s - time.monotonic())
+            if wait_s <= 0:
+                raise ClientError("TimedOut", f"{requests[0][0]}: {problem}")
+            left = [number for number in range(len(requests)) if number not in answers]
+            self.write(b"".join(self._request(number, *requests[number]) for number in left))
+            problem = self._take_answers(answers, len(requests), time.monotonic() + wait_s) or problem
+            if len(answers) < len(requests):
+                time.sleep(min(_RETRY_S, wait_s))
+        self.write(b"UNSUB %b\r\n" % _API)
+        return [answers[number] for number in range(len(requests))]
+
+    def _request(self, number: int, subject: str, body: Mapping[str, Any]) -> bytes:
+        content = json.dumps(body).encode()
+        return b"PUB %b %b.api.%d %d\r\n%b\r\n" % (subject.encode(), self.inbox, number, len(content), content)
+
+    def _take_answers(self, answers: dict[int, dict[str, Any]], wanted: int, until_s: float) -> str:
+        """Returns why some can't be answered yet, as the last of them says."""
+        problem, came = "", 0
+        while came < wanted - len(answers) and (left_s := until_s - time.monotonic()) > 0:
+            for message in self.read(left_s):
+                if message.sid != _API:
+                    continue
+                answer = json.loads(message.payload) if message.payload else {}
+                error = answer.get("error") or ({"code": message.status} if message.status else None)
+                if error is None:
+                    answers[int(message.subject.rpartition(b".")[2])] = answer
+                elif error.get("code") == UNAVAILABLE:
+                    problem, came = f"not available: {error.get('description', 'nobody answers')}", came + 1
+                else:
+                    raise ClientError(str(error.get("err_code", "error")), str(error.get("description")))
+        return problem
+
+
+def connect(spec: ClientSpec, deadline_s: float, *, name: str = "") -> Link:
+    """A connection to one of the servers, in an order that is drawn anew each time. Raises ClientError at the deadline (monotonic)."""
+    servers = spec.service_url.split(",")
+    while True:
+        for server in random.sample(servers, len(servers)):
+            try:
+                return _connected(server, max(0.05, min(_TRY_S, deadline_s - time.monotonic())), name)
+            except (OSError, ConnectionLost) as error:
+                problem = f"{server}: {error}"
+            if time.monotonic() > deadline_s:
+                raise ClientError("TimedOut", f"topic {spec.topic} at {spec.service_url}: {problem}")
+        time.sleep(_RETRY_S)
+
+
+def _connected(server: str, timeout_s: float, name: str) -> Link:
+    address, _, port = server.rpartition(":")
+    connection = socket.create_connection((address, int(port)), timeout=timeout_s)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    link = Link(connection)
+    try:
+        options = CONNECT | {"lang": "samebox", "version": "1", "name": name}
+        link.write(f"CONNECT {json.dumps(options)}\r\nPING\r\n".encode())
+        until_s = time.monotonic() + timeout_s
+        while not link.pongs:
+            if time.monotonic() > until_s:
+                raise ConnectionLost("no answer to a ping")
+            link.read(timeout_s)
+    except ConnectionLost:
+        link.close()
+        raise
+    return link
+
+
+def find_partitions(link: Link, topic: str, deadline_s: float) -> int:
+    """How many streams a topic has; they are numbered from 0. Raises ClientError if it has none, or one of them is missing."""
+    names: list[str] = []
+    while True:
+        [page] = link.ask([("$JS.API.STREAM.NAMES", {"subject": f"{topic}.*", "offset": len(names)})], deadline_s)
+        names += page.get("streams") or ()
+        if len(names) >= page["total"] or not page.get("streams"):
+            break
+    numbers = sorted(int(name.rpartition("-")[2]) for name in names)
+    if not numbers or numbers != list(range(len(numbers))):
+        raise ClientError("NoSuchTopic", f"{topic}: its streams are {', '.join(sorted(names)) or 'none'}")
+    return len(numbers)
