@@ -6,6 +6,7 @@ rendered file; of a key that isn't there, the code's as well.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,13 +19,16 @@ from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
 from systems.deployment import Plan, Topic
 from systems.jvm.processes import argument_file
 from systems.jvm.rendering import properties, size_bytes
+from systems.nats.readback import runtime_settings, server_settings
 from systems.own_values import departures, kind_of
 from systems.pulsar import layout as pulsar_layout
 from systems.registry import DURABILITY, SYSTEMS
 from systems.settings import Settings
 
 VENDOR = Path(__file__).parents[1] / "data" / "vendor"
-VERSIONS = {"kafka": "4.3.1", "pulsar": "4.2.4"}
+VERSIONS = {"kafka": "4.3.1", "nats": "2.15.1", "pulsar": "4.2.4"}
+# Kinds of components in which each departs from its vendor, among others.
+MAIN = {"kafka": {"broker", "jvm/broker"}, "nats": {"server", "go/server"}, "pulsar": {"broker", "jvm/broker"}}
 DIRECT_MB = 512
 # Where a process is and what it is called: these belong to the hosts, and the report's sentence leaves them out.
 PLACES = re.compile(
@@ -33,6 +37,7 @@ PLACES = re.compile(
     r"|advertisedAddress|bindAddress|clusterName|(configurationM|m)etadataStoreUrl|metadataServiceUri|zkServers|listeningInterface"
     r"|allowLoopback|httpServerHost|prometheusStatsHttpPort|(journal|ledger)Director(y|ies)|\w+RocksdbConf"
     r"|clientPortAddress|dataDir|server\.\d+|admin\.serverPort|metricsProvider\.httpPort"
+    r"|server_name|listen|http|jetstream\.store_dir|cluster\.(name|listen|routes)|config_digest"
 )
 # What the vendor's code makes of an empty value, or of another key.
 RULES = {
@@ -44,6 +49,7 @@ RULES = {
     "bookkeeperWriteQuorum": "2",
     "bookkeeperAckQuorum": "2",
     "managedLedgerMaxMarkDeleteRate": "1.0",  # managedLedgerDefaultMarkDeleteRateLimit
+    "cluster.no_advertise": "false",  # server/opts.go: a server alone has no cluster and shows none
     "numBundles": "16",  # PulsarClusterMetadataSetup.DEFAULT_BUNDLE_NUMBER
 }
 # Keys of the vendor's file that its own code doesn't read: RocksDB has files of its own since BookKeeper 4.15.
@@ -97,7 +103,7 @@ def test_what_a_campaign_departs_in_is_listed_with_its_own_value(system: str) ->
     own = SYSTEMS[system].own_values
     intended = {k: dict(v) for k, v in next(rendered(system)).items()}
     listed = departures(own, intended)
-    assert {each.component for each in listed} >= {"broker", "jvm/broker"}
+    assert {each.component for each in listed} >= MAIN[system]
     for each in listed:
         first = next(settings for component, settings in intended.items() if kind_of(component) == each.component)
         assert each.value == first.get(each.key) != each.vendor
@@ -141,6 +147,11 @@ def vendor_values(system: str) -> dict[str, Values]:
             "jvm/broker": over(jvm(folder / "launcher.args"), JVM_DEFAULTS),
             "jvm/controller": over(jvm(folder / "launcher.args"), JVM_DEFAULTS),
         }
+    if system == "nats":
+        # what a server says that was told nothing but its addresses, its name and its directory
+        varz = json.loads((folder / "varz.json").read_text())
+        server, runtime = server_settings(varz, ""), runtime_settings(varz)
+        return {"server": Values(server, server), "go/server": Values(runtime, runtime)}
     found = {"namespace": Values({}, {})}
     for daemon, name in (("broker", "broker"), ("bookie", "bookkeeper"), ("zookeeper", "zookeeper")):
         shipped, code = read(folder / f"{name}.conf"), read(folder / f"code-{name}.properties")
