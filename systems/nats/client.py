@@ -68,7 +68,7 @@ def configuration(spec: ClientSpec) -> dict[str, dict[str, str]]:
     """See ClientModule."""
     settings = _settings(spec)
     shared: dict[str, Any] = {"servers": spec.service_url, **CONNECT}
-    producer = {key: settings[key] for key in ("acks", "retry_attempts", "retry_wait_ms")}
+    producer: dict[str, Any] = {key: settings[key] for key in ("acks", "retry_attempts", "retry_wait_ms")}
     producer |= {"delivery_timeout_ms": round(spec.delivery_timeout_s * 1000), "batched": False, "compression": "none"}
     of_consumer = {key: value for key, value in consumer_config("").items() if key not in ("name", "durable_name")}
     consumer = {key: settings[key] for key in ("pull_messages", "acknowledge_every_ms")} | of_consumer

@@ -41,52 +41,37 @@ CANNOT: dict[str, str] = {
 DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "whose acknowledgements a quorum needs",
-        "those of the two fastest of three, the stream's leader among them (Raft)",
+        "those of the two fastest of three, the stream's leader among them (Raft). It may not hold when a stream's members change while "
+        "servers fail, also with sync_interval=always (nats-server #7545, open): no member changes in a trial",
         "its latency, against systems that wait for every replica that is in sync",
         ("1", "2"),
     ),
     Difference(
         "what one flush covers",
         "sync_interval=always: one fsync for whatever has gathered in the log of one stream's replicas; nothing is shared between "
-        "partitions. From 2.15 on the stream's own file isn't synced for each write, only its log is (nats-server #8447); in "
-        "earlier versions both were, and level 1 costs many times as much there",
-        "itself, against systems that sync each append by itself; systems with one journal for all partitions, increasingly with "
-        "more partitions",
+        "partitions. Since 2.15 that log alone is synced for each write, and the stream's own file isn't (nats-server #8447)",
+        "itself, against systems that sync each append; systems with one journal for all partitions, increasingly with more partitions",
         ("1",),
     ),
     Difference(
         "where unflushed messages are",
-        "in the page cache, written there by the log of each replica before it answers; the server syncs every two minutes by itself: "
-        "they outlive the process, not the machine",
+        "in the page cache, where each replica's log writes them before it answers; the server syncs them every two minutes: they outlive "
+        "the process, not the machine",
         "its safety, against systems that keep them in their own memory",
         ("2",),
     ),
     Difference(
         "what the disks write",
-        "each message twice on each replica: to the log of the stream's replicas and to the stream; a server keeps all of it in one "
-        "directory, so further data disks lie idle",
-        "systems that write a message once, or on several disks",
+        "each message twice on each replica: to the log of the stream's replicas, and to the stream. A partition is a stream, with a Raft "
+        "group of its own, and with one more for each subscription; a server keeps all of them in one directory, so further disks lie idle",
+        "systems that write a message once, or on several disks, or to which a partition is cheap, increasingly with more partitions",
         ("1", "2", "none"),
     ),
     Difference(
-        "what a partition is",
-        "a topic of P partitions is P streams, each with a Raft group, a leader and a log of its own, and for each subscription a "
-        "consumer with a Raft group again",
-        "systems to which a partition is cheap, increasingly with more partitions",
-        ("1", "2", "none"),
-    ),
-    Difference(
-        "where a client's messages go first",
-        "to any one server, which the client draws as the vendor's own clients do; that server passes them on to the leaders of their "
-        "streams, and passes the answers back",
-        "systems whose clients connect to each leader: one hop less for two of three messages",
-        ("1", "2", "none"),
-    ),
-    Difference(
-        "how messages are batched",
-        "not at all: each is a message of its own to server and stream, whatever the workload's batch_delay_ms; what is ready at the "
-        "same time is written to the socket together, and nothing waits for it",
-        "its latency at low rates; the throughput of systems that handle, store and acknowledge a batch as one",
+        "how many requests a producer has in flight",
+        "each message is a request of its own, as many as the window holds: there are no batches, and nothing waits for the workload's "
+        "batch_delay_ms. They go to one server, drawn as the vendor's clients draw it, which passes them on to the streams' leaders",
+        "its latency at low rates; at high ones systems that store and acknowledge a batch as one, and whose clients know the leaders",
         ("1", "2", "none"),
     ),
     Difference(
@@ -102,16 +87,9 @@ DIFFERENCES: tuple[Difference, ...] = (
         ("1", "2", "none"),
     ),
     Difference(
-        "what survives a change of members",
-        "an acknowledged message may be lost when members of a stream change while servers fail, also with sync_interval=always "
-        "(nats-server #7545, open); no member changes in a trial",
-        "systems whose acknowledgement holds then, too: this isn't measured here",
-        ("1", "2"),
-    ),
-    Difference(
         "what no acknowledgement means",
         "a publish without a reply: the client reports success when it has written the message to its socket; no server has answered, "
-        "and a stream that lags drops messages silently",
+        "and a stream that can't keep up drops messages silently",
         "itself: such latencies are the client's own and compare with nothing",
         ("none",),
     ),

@@ -222,7 +222,7 @@ def _connected(server: str, timeout_s: float, name: str) -> Link:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     link = Link(connection)
     try:
-        options = CONNECT | {"lang": "samebox", "version": "1", "name": name}
+        options = {**CONNECT, "lang": "samebox", "version": "1", "name": name}
         link.write(f"CONNECT {json.dumps(options)}\r\nPING\r\n".encode())
         until_s = time.monotonic() + timeout_s
         while not link.pongs:

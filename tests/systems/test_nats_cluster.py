@@ -135,8 +135,9 @@ def test_what_is_acknowledged_is_counted_and_received_in_order(cluster: Cluster)
                 into += [(at, int.from_bytes(payload, "big")) for at, payload in consumer.receive(5.0)]
             assert sum(map(len, received)) > before, "nothing came within ten seconds"
     finally:
-        for each in (producer, *consumers):
-            each.close()
+        producer.close()
+        for consumer in consumers:
+            consumer.close()
     assert cluster.deployment.messages_stored() == MESSAGES
     assert cluster.deployment.under_replicated() == []
     assert [{at for at, _ in into} for into in received] == [{0, 2, 4}, {1, 3, 5}]
