@@ -41,8 +41,8 @@ CANNOT: dict[str, str] = {
 DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "whose acknowledgements a quorum needs",
-        "those of the two fastest of three, the stream's leader among them (Raft). It may not hold when a stream's members change while "
-        "servers fail, also with sync_interval=always (nats-server #7545, open): no member changes in a trial",
+        "those of the two fastest of three, the stream's leader among them (Raft). They may not hold when a stream's members change "
+        "while servers fail, also with sync_interval=always (nats-server #7545, open): no member changes in a trial",
         "its latency, against systems that wait for every replica that is in sync",
         ("1", "2"),
     ),
@@ -55,15 +55,15 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "where unflushed messages are",
-        "in the page cache, where each replica's log writes them before it answers; the server syncs them every two minutes: they outlive "
-        "the process, not the machine",
+        "in the page cache, where each replica's log writes them before it answers; the server syncs them every two minutes: they "
+        "outlive the process, not the machine",
         "its safety, against systems that keep them in their own memory",
         ("2",),
     ),
     Difference(
         "what the disks write",
-        "each message twice on each replica: to the log of the stream's replicas, and to the stream. A partition is a stream, with a Raft "
-        "group of its own, and with one more for each subscription; a server keeps all of them in one directory, so further disks lie idle",
+        "each message twice on each replica: to the log of the stream's replicas, and to the stream. A partition is a stream, with a "
+        "Raft group of its own and one for each subscription; a server keeps all of them in one directory: further disks lie idle",
         "systems that write a message once, or on several disks, or to which a partition is cheap, increasingly with more partitions",
         ("1", "2", "none"),
     ),

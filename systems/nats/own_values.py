@@ -9,7 +9,9 @@ from systems.own_values import OwnValue, OwnValues
 
 OWN_VALUES: OwnValues = {
     "server": {
-        "jetstream.sync_interval": OwnValue("2m", "of the durability level; the vendor's leaves what was acknowledged unsynced"),
+        "jetstream.sync_interval": OwnValue(
+            "2m", "of the durability level; the vendor's leaves what was acknowledged unsynced"
+        ),
         "cluster.no_advertise": OwnValue("false", "clients are given every server's address, and know no others"),
     },
     "go/server": {
