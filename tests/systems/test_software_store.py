@@ -95,7 +95,7 @@ def test_a_file_that_is_no_tarball_is_refused(tmp_path: Path) -> None:
 
 def test_a_tarball_for_an_unknown_name_is_refused(tarball: Path) -> None:
     """A misspelt name is told at once, not when it is deployed."""
-    with pytest.raises(InvalidInput, match="Valid names: kafka, pulsar"):
+    with pytest.raises(InvalidInput, match="Valid names: kafka, nats, pulsar"):
         software({"kafak": tarball})
 
 

@@ -13,6 +13,7 @@ from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.software.software import key_of
 from systems.registry import software
 from systems.software import wheel
+from systems.software.release_wheel import read_wheel
 from systems.software.wheel import (
     MACHINES,
     ProgramsDiffer,
@@ -178,6 +179,41 @@ def test_the_content_address_changes_with_what_starts_the_programs(
     before = key_of(toy)
     monkeypatch.setattr(wheel, "LAUNCHER", "#!/bin/sh\n")
     assert key_of(toy) != before
+
+
+def test_an_operators_wheel_takes_the_place_of_the_pinned_programs(index: Path, tmp_path: Path) -> None:
+    """Its version and its processor are in its name; its program is started as the pinned one is."""
+    machine = subprocess.run(["uname", "-m"], capture_output=True, text=True, check=True).stdout.strip()
+    [path] = index.glob(f"*_{machine}.whl")
+    given = read_wheel("toy", ("toy-server",), path)
+    assert (given.version, given.machine) == ("1.2", machine)
+    folder = given.fetch(tmp_path / "cache", notice=silent)
+    assert given.fetch(tmp_path / "cache", notice=silent) == folder
+    said = subprocess.run([folder / "bin" / "toy-server"], capture_output=True, text=True, check=True).stdout
+    assert said == f"toy for {folder}/bin/{machine}/toy-server {machine}: \n"
+    [other] = set(index.glob("*.whl")) - {path}
+    assert key_of(given) != key_of(read_wheel("toy", ("toy-server",), other))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("toy_bin-1.2-py3-none-win_amd64.whl", b"", "not a wheel of toy for aarch64 or x86_64, by its name"),
+        ("toy_bin-1.2-py3-none-manylinux_2_28_x86_64.whl", b"no zip", "can't be read as a wheel of toy"),
+    ],
+)
+def test_a_file_that_is_no_wheel_of_it_is_refused(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+    """At once, with the reason."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InvalidInput, match=reason):
+        read_wheel("toy", ("toy-server",), tmp_path / name)
+
+
+def test_a_wheel_without_the_program_is_refused(index: Path) -> None:
+    """By the program's name."""
+    path = next(index.glob("*.whl"))
+    with pytest.raises(InvalidInput, match="it has no program toy-cli"):
+        read_wheel("toy", ("toy-cli",), path)
 
 
 @pytest.mark.parametrize(
