@@ -43,13 +43,13 @@ class NativeLoad:
 
 @dataclass(frozen=True)
 class ProducerFigures:
-    """What a producing tool printed. Latency is publish latency (actual send -> ack), cut to multiples of `resolution_ms`."""
+    """What a producing tool printed; None = not that. Latency is publish latency (actual send -> ack), cut to `resolution_ms`."""
 
     messages: int
     rate_per_s: float
     publish_mean_ms: float
     publish_p50_ms: float
-    publish_p95_ms: float
+    publish_p95_ms: float | None
     publish_p99_ms: float
     publish_p999_ms: float
     publish_max_ms: float

@@ -309,6 +309,15 @@ def test_a_consumer_reads_its_partitions_from_the_beginning_in_order(server: Scr
     assert consumer.errors() == {}
 
 
+def test_a_consumer_begins_with_the_first_message(server: ScriptedNats) -> None:
+    """Of the stream, however long before the consumer it was sent; as its configuration asks the server."""
+    consumer = client.connect_consumer(spec_of(server), "s", "c")
+    consumer.close()
+    configs = [stream.consumers["s"].config for stream in server.streams.values()]
+    assert [config["deliver_policy"] for config in configs] == ["all"] * PARTITIONS
+    assert [config["num_replicas"] for config in configs] == [0] * PARTITIONS, "as many as its stream has"
+
+
 def test_closing_keeps_the_position(server: ScriptedNats) -> None:
     """The last message is acknowledged, and with it those before: the subscription's next consumer gets what follows."""
     fill(server, 0, 10)
