@@ -1,6 +1,6 @@
 """A program built of a pinned Go module, for each kind of processor, verified against recorded SHA-256 sums.
 
-A folder has a `go.mod` (one tool, with the toolchain that builds it), the `go.sum` of all modules in it, and a `programs.sha256`. `go`
+A folder has a `go.mod` (one tool, and the version of Go that builds it), the `go.sum` of all its modules, and a `programs.sha256`. `go`
 downloads them from wherever it is configured to, and runs only for programs that aren't in the cache yet: a build by the same
 toolchain has the same bytes. To pin another version:
 
@@ -39,7 +39,7 @@ from systems.software.programs import (
 RECORDING = "python -m systems.software.go_program --record FOLDER --package PACKAGE@VERSION --toolchain goX.Y.Z"
 BUILD_TIMEOUT_S = 1800.0
 _ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
-_TOOLCHAIN = re.compile(r"^toolchain (go\S+)$", re.M)
+_GO = re.compile(r"^go (\d+\.\d+\.\d+)$", re.M)
 _TOOL = re.compile(r"^tool (\S+)$", re.M)
 _PACKAGE = re.compile(r"[a-z0-9./_-]+@v[0-9][A-Za-z0-9.+-]*")
 _MODULE = "samebox"  # of the go.mod, which is nobody's but ours
@@ -98,10 +98,10 @@ def go_program(name: str, folder: Path) -> GoProgram:
 
 def _pinned(name: str, folder: Path) -> GoProgram:
     text = (folder / "go.mod").read_text() if (folder / "go.mod").is_file() else ""
-    tool, toolchain = _TOOL.search(text), _TOOLCHAIN.search(text)
-    if tool is None or toolchain is None:
-        raise InvalidInput(f"{folder / 'go.mod'}: names no tool, or no toolchain.", next_step=RECORDING)
-    return GoProgram(name, folder.name, tool[1], toolchain[1], folder)
+    tool, version = _TOOL.search(text), _GO.search(text)
+    if tool is None or version is None:
+        raise InvalidInput(f"{folder / 'go.mod'}: names no tool, or no whole version of Go.", next_step=RECORDING)
+    return GoProgram(name, folder.name, tool[1], f"go{version[1]}", folder)
 
 
 def build(program: GoProgram, target: Path, cache_dir: Path) -> None:
@@ -152,19 +152,17 @@ def record(folder: Path, package: str, toolchain: str, cache_dir: Path, *, notic
     """Pins a package's newest dependencies as it asks for them, builds it, and records its sums; returns how many there are."""
     if _PACKAGE.fullmatch(package) is None:
         raise InvalidInput(f"{package!r}: not PACKAGE@VERSION.")
-    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="samebox-record-") as scratch:
         aside = Path(scratch) / folder.name
         aside.mkdir()
         notice(f"{package}: downloading its modules and building it with {toolchain}")
         _go(["mod", "init", _MODULE], aside, cache_dir, toolchain)
         _go(["get", "-tool", package], aside, cache_dir, toolchain)
-        # go leaves the line out where the toolchain is the oldest that would do
-        _go(["mod", "edit", f"-toolchain={toolchain}"], aside, cache_dir, toolchain)
         program = _pinned(folder.name, aside)
         build(program, Path(scratch) / "built", cache_dir)
         sums = sums_of(Path(scratch) / "built")
         sums.pop(f"bin/{program.program}")
+        folder.mkdir(parents=True, exist_ok=True)
         for name in ("go.mod", "go.sum"):
             shutil.copy(aside / name, folder)
     write_sums(folder / "programs.sha256", sums)
