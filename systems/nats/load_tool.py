@@ -48,6 +48,7 @@ class NatsBench:
     cannot_set: tuple[str, ...] = (
         "Instead of one window, many clients in one process have one message each on their way: as many as keep the rate up if an "
         f"acknowledgement takes {_ANSWER_WITHIN_S * 1e3:g} ms, at most {_MOST_CLIENTS}.",
+        "It waits for acknowledgements, also at the level that asks for none.",
         "Each subscription is read by one consumer.",
         "Message bodies are zeros, whatever `compressible_share` and `payload_pool` are.",
     )

@@ -8,7 +8,10 @@ from pathlib import Path
 from systems.nats.deployment import NatsDeployment
 from systems.nats.durability import CANNOT, DIFFERENCES, durability_table
 from systems.nats.layout import CLIENT_PORT, CLUSTER_PORT, MEMORY, MONITOR_PORT, PROGRAM
+from systems.nats.load_tool import SOFTWARE as LOAD_TOOL
+from systems.nats.load_tool import NatsBench
 from systems.nats.own_values import OWN_VALUES
+from systems.software.go_program import go_program
 from systems.software.release_wheel import read_wheel
 from systems.software.wheel import wheel_programs
 from systems.system import ProducerRate, System
@@ -24,10 +27,14 @@ NATS = System(
     own_values=OWN_VALUES,
     profiles=_HERE / "profiles",
     memory=MEMORY,
-    software=(wheel_programs("nats", _HERE / "software" / "2.15.1", PROGRAM),),
+    software=(
+        wheel_programs("nats", _HERE / "software" / "2.15.1", PROGRAM),
+        go_program(LOAD_TOOL, _HERE / "load_tool_software" / "0.5.1"),
+    ),
     archive=partial(read_wheel, "nats", (PROGRAM,)),
     ports=(CLIENT_PORT, CLUSTER_PORT, MONITOR_PORT),
     write_amplification=2,
     start_s=5,
     producer_rate=ProducerRate(30_000, "not measured yet"),
+    native_tool=NatsBench(),
 )

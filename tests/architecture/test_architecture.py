@@ -31,7 +31,7 @@ REHEARSAL = "provisioning/testbeds/aws/rehearsal/"
 LONGEST_FILE_LINES = 330
 # the words of one system or of one kind of system
 OF_A_SYSTEM = re.compile(
-    r"jvm|\bjava|java\b|\bjars?\b|maven|heap|bookie|bookkeeper|journal|zookeeper|kafka|pulsar|bypass|kraft|librdkafka",
+    r"jvm|\bjava|java\b|\bjars?\b|maven|heap|bookie|bookkeeper|journal|zookeeper|kafka|pulsar|bypass|kraft|librdkafka|\bnats\b|jetstream",
     re.I,
 )
 MAY_NAME_A_SYSTEM = {

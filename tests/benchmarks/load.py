@@ -42,7 +42,7 @@ RECORDED = 2_000_000
 UNMEASURED_ROUNDS = 2  # after one, Pulsar's latencies still fell from run to run
 OPENMESSAGING = "OpenMessaging Benchmark, consumer in it"
 # One process keeps up with Kafka's tool; the C++ client of Pulsar calls back into Python for every message.
-PRODUCERS = {"kafka": 1, "pulsar": 2}
+PRODUCERS = {"kafka": 1, "nats": 1, "pulsar": 2}
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import pulsar  # type: ignore[import-untyped]
 import pytest
 
 import systems.kafka.client
+import systems.nats.client
 import systems.pulsar.client
 from contract.workload import Workload
 from systems.client import ClientError, ClientSpec
@@ -48,7 +49,10 @@ def spec_at(service_url: str, **settings: str) -> ClientSpec:
     return ClientSpec("", service_url, "t", settings, workload, 5.0, connect_timeout_s=1.0)
 
 
-@pytest.mark.parametrize(("module", "scheme"), [(systems.kafka.client, ""), (systems.pulsar.client, "pulsar://")])
+@pytest.mark.parametrize(
+    ("module", "scheme"),
+    [(systems.kafka.client, ""), (systems.nats.client, ""), (systems.pulsar.client, "pulsar://")],
+)
 def test_nobody_there_is_a_client_error_in_time(module: ModuleType, scheme: str, deaf: str) -> None:
     """A missing broker is told in the client's words, with topic and address, and not after minutes."""
     began = time.monotonic()
@@ -60,10 +64,13 @@ def test_nobody_there_is_a_client_error_in_time(module: ModuleType, scheme: str,
     assert time.monotonic() - began < 30
 
 
-@pytest.mark.parametrize("module", [systems.kafka.client, systems.pulsar.client])
+@pytest.mark.parametrize("module", [systems.kafka.client, systems.nats.client, systems.pulsar.client])
 def test_a_setting_that_a_client_has_not_is_refused(module: ModuleType) -> None:
     """A misspelt setting must not silently do nothing."""
-    with pytest.raises(ClientError, match=r"ackz; this client knows (acks, idempotence|io_threads, receiver_queue)"):
+    with pytest.raises(
+        ClientError,
+        match=r"ackz; this client knows (acks, idempotence|acknowledge_every_ms, acks|io_threads, receiver_queue)",
+    ):
         module.connect_producer(spec_at("127.0.0.1:1", ackz="all"), NoAcknowledgements())
 
 

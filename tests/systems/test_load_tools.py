@@ -16,6 +16,7 @@ from provisioning.hosts.inventory import HostRecord, SshAddress
 from systems.deployment import Endpoints
 from systems.kafka.load_tool import ProducerPerformance
 from systems.load_tool import NativeLoad, NativeTool, load_of
+from systems.nats.load_tool import NatsBench
 from systems.pulsar.load_tool import PulsarPerf
 from systems.registry import SYSTEMS
 from tests.benchmarks.native_run import run_native
@@ -60,7 +61,7 @@ def test_a_rate_over_shutting_down_is_not_believed() -> None:
     assert (result.publish_p99_ms, result.publish_p999_ms) == (82.619, 126.871)
 
 
-@pytest.mark.parametrize("tool", [ProducerPerformance(), PulsarPerf()])
+@pytest.mark.parametrize("tool", [ProducerPerformance(), NatsBench(), PulsarPerf()])
 def test_words_without_figures_are_an_error(tool: NativeTool) -> None:
     """A tool that printed something else is never taken for one that measured nothing."""
     with pytest.raises(ValueError, match="no "):
@@ -148,6 +149,7 @@ def test_every_system_has_its_tool() -> None:
     """The registry names one for each."""
     assert {name: system.native_tool.name for name, system in SYSTEMS.items() if system.native_tool} == {
         "kafka": "kafka-producer-perf-test",
+        "nats": "nats bench js pub",
         "pulsar": "pulsar-perf produce",
     }
 

@@ -18,6 +18,7 @@ from provisioning.cache import user_cache
 from provisioning.hosts.ssh import SshHost
 from provisioning.software.store import Store
 from systems.kafka.durability import UNFLUSHED
+from systems.nats.durability import IN_BACKGROUND
 from systems.registry import SYSTEMS, software
 from systems.settings import Settings
 from tests.strace import needs_strace
@@ -29,6 +30,7 @@ LEVELS = [(system, level) for system in SYSTEMS for level in levels_to_prove() i
 # settings that take a level's sync away, while the level is claimed all the same
 NO_SYNC: dict[str, Settings] = {
     "kafka": {"topic": UNFLUSHED},
+    "nats": {"server": {"jetstream.sync_interval": IN_BACKGROUND}},
     "pulsar": {"bookie": {"journalSyncData": "false"}},
 }
 
@@ -60,7 +62,7 @@ def test_every_level_is_what_it_says(proof: Proof, tmp_path: Path, system: str, 
     assert [message["sequence"] for message in messages] == list(range(MESSAGES))
 
 
-@pytest.mark.parametrize("system", ["kafka", pytest.param("pulsar", marks=pytest.mark.truth)])
+@pytest.mark.parametrize("system", ["kafka", "nats", pytest.param("pulsar", marks=pytest.mark.truth)])
 def test_a_level_claimed_wrongly_is_caught(proof: Proof, system: str) -> None:
     """Level 1 with its sync switched off: every message was stored, and none of them synced in time on enough nodes."""
     cell = proof(system, "1", {system: NO_SYNC[system]})
