@@ -281,7 +281,7 @@ def test_fewer_servers_than_copies_are_refused() -> None:
 def test_the_runtimes_limit_goes_by_the_hosts_memory() -> None:
     """As the memory classes say, in the process' environment."""
     [server, *_] = layout.servers(BROKERS)
-    for memory_bytes, limit in ((None, "1073741824"), (16 * 2**30, "off")):
+    for memory_bytes, limit in ((None, "1073741824"), (16 * 2**30, "8589934592")):
         asked = plan(memory=layout.MEMORY.for_hosts(memory_bytes))
         daemon = layout.daemon(server, "/srv/broker-1/software/nats", asked)
         assert daemon.env == {"GOMEMLIMIT": limit}
