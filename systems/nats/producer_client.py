@@ -119,22 +119,24 @@ class NatsProducer:
         looked_s = time.monotonic()
         while not self._closed:
             link = self._link
-            try:
-                if link is None:
-                    self._reconnect()
-                    continue
-                for message in link.read(_LOOK_EVERY_S):
-                    self._settle(message)
-                if link.pongs > 1:  # the first one was the answer to connecting
-                    self._flushed.set()
-            except ConnectionLost:
-                self._link = None
-                if link is not None:
-                    link.close()
-                self._give_up("ConnectionLost")
+            if link is None:
+                self._reconnect()
+            else:
+                self._hear(link)
             if (now_s := time.monotonic()) - looked_s >= _LOOK_EVERY_S:
                 looked_s = now_s
                 self._look(now_s)
+
+    def _hear(self, link: Link) -> None:
+        try:
+            for message in link.read(_LOOK_EVERY_S):
+                self._settle(message)
+        except ConnectionLost:
+            self._link = None
+            link.close()
+            self._give_up("ConnectionLost")
+        if link.pongs > 1:  # the first one was the answer to connecting
+            self._flushed.set()
 
     def _reconnect(self) -> None:
         with suppress(ClientError):
