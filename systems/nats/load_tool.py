@@ -27,7 +27,7 @@ _SEVERAL = re.compile(
     rf"latencies per operation min {_NUMBER}us \| avg {_NUMBER}us \| max {_NUMBER}us \| stddev {_NUMBER}us \| P50 {_NUMBER}us "
     rf"\| P90 {_NUMBER}us \| P99 {_NUMBER}us \| P99.9: {_NUMBER}us"
 )
-_PUBLISHING = re.compile(rf"Starting JetStream synchronous publisher, publishing {_NUMBER} messages")
+_PUBLISHING = re.compile(rf"Starting JetStream a?synchronous publisher, publishing {_NUMBER} messages")
 _EXPECTING = re.compile(rf"Starting JetStream ordered ephemeral consumer, expecting {_NUMBER} messages")
 
 
@@ -77,17 +77,19 @@ class NatsBench:
         return (*home, program, "--server", servers, "bench", "js", *arguments)
 
     def arguments(self, load: NativeLoad) -> tuple[str, ...]:
-        """Of `nats bench js`, to publish."""
-        rate = load.rate_per_s or 0
-        clients = min(_MOST_CLIENTS, max(load.workload.producers, round(rate * _ANSWER_WITHIN_S)))
+        """Of `nats bench js`, to publish. Without a rate it publishes batches, and its latencies are those of whole ones."""
+        if load.rate_per_s is None:
+            window = load.workload.in_flight
+            how = ("async", "--clients", str(load.workload.producers), "--batch", str(window))
+        else:
+            clients = min(_MOST_CLIENTS, max(load.workload.producers, round(load.rate_per_s * _ANSWER_WITHIN_S)))
+            how = ("sync", "--clients", str(clients), "--throughput", str(load.rate_per_s))
         return (
-            *("pub", "sync", f"{load.topic}.0"),
+            *("pub", *how),
             *("--stream", f"{load.topic}-0"),
-            *("--clients", str(clients)),
             *("--msgs", str(load.messages)),
             *("--size", f"{load.workload.message_bytes}B"),
-            *("--throughput", str(rate)),
-            "--no-progress",
+            *("--no-progress", f"{load.topic}.0"),
         )
 
     def result(self, printed: str, load: NativeLoad) -> ProducerFigures:

@@ -93,6 +93,10 @@ def test_all_of_the_load_is_passed_on() -> None:
     ):
         assert word in pulsar
     assert "--disable-batching" in PulsarPerf().arguments(load(batch_delay_ms=0))
+    nats = " ".join(NatsBench().arguments(LOAD))
+    for word in ("pub sync", "--stream samebox-0", "--msgs 12000", "--size 1024B", "--throughput 1000"):
+        assert word in nats
+    assert "pub async --clients 1 --batch 10000" in " ".join(NatsBench().arguments(replace(LOAD, rate_per_s=None)))
 
 
 def test_several_producers_are_one_with_their_windows_or_as_many() -> None:
@@ -100,6 +104,32 @@ def test_several_producers_are_one_with_their_windows_or_as_many() -> None:
     three = load(producers=3)
     assert "buffer.memory=30720000" in ProducerPerformance().arguments(three)
     assert "--num-producers 3" in " ".join(PulsarPerf().arguments(three))
+
+
+@pytest.mark.parametrize(("rate_per_s", "producers", "clients"), [(1_000, 1, 20), (100, 5, 5), (1_000_000, 1, 100)])
+def test_clients_of_one_message_each_are_as_many_as_the_rate_takes(
+    rate_per_s: int, producers: int, clients: int
+) -> None:
+    """At an acknowledgement within 20 ms; never fewer than there are producers, and not without end."""
+    asked = replace(load(producers=producers), rate_per_s=rate_per_s)
+    assert f"--clients {clients} " in " ".join(NatsBench().arguments(asked))
+
+
+def test_a_load_that_one_stream_cannot_take_is_refused() -> None:
+    """Several partitions are several streams; a key belongs to one of them."""
+    tool = NatsBench()
+    assert tool.cannot(replace(WORKLOAD, partitions=1)) is None
+    assert "a topic of 6 partitions is as many" in str(tool.cannot(WORKLOAD))
+    assert "no keys" in str(tool.cannot(replace(WORKLOAD, partitions=1, keys="random")))
+
+
+def test_what_the_program_keeps_lies_in_the_kits_own_folder_of_the_host() -> None:
+    """It writes settings into its user's home; the home that it is given is the kit's."""
+    host = ScriptedHost(HostRecord("client-1", "client", SshAddress("h", 22, "u", ""), "h", "/box", (), "", "", 1))
+    words = NatsBench().producer_command(replace(LOAD, service_url="a:1,b:1"), host, _Store())
+    assert words[:3] == ("env", "HOME=/box/native", "XDG_CONFIG_HOME=/box/native")
+    assert words[3:7] == ("/box/software/natscli/bin/nats", "--server", "nats://a:1,nats://b:1", "bench")
+    assert "samebox-0" in NatsBench().consumer_command(LOAD, "s", host, _Store())
 
 
 def test_compression_batching_and_partitioning_are_those_of_our_client() -> None:
