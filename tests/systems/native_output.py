@@ -19,3 +19,31 @@ PULSAR_CONSUMED = """\
 2026-11-21T22:45:23,012 INFO  [perf-client-shutdown] PerformanceConsumer - Aggregated throughput stats --- 12435 records received --- 619.517 msg/s --- 4.840 Mbit/s --- AckRate: 619.516547379198  msg/s --- ack failed 0 msg
 2026-11-21T22:45:23,026 INFO  [perf-client-shutdown] PerformanceConsumer - Aggregated latency stats --- Latency: mean: 10324.274 ms - med: 9977 - 95pct: 15943 - 99pct: 16393 - 99.9pct: 16540 - 99.99pct: 16553 - 99.999pct: 16554 - Max: 16554
 """  # noqa: E501
+NATS_PRODUCED_BY_ONE = """\
+03:16:49 Starting JetStream synchronous publisher benchmark [batch=0, clients=1, msg-size=1.0 KiB, msgs=300, multi-subject=false, multi-subject-max=100,000, multi-subject-randomize=false, purge=false, sleep=0s, stream=t-0, subject=t.0, throughput=100]
+03:16:49 Using stream: t-0
+03:16:49 [1] Starting JetStream synchronous publisher, publishing 300 messages
+
+NATS JetStream synchronous publisher stats: 99 msgs/sec ~ 100 KiB/sec ~ min: 274.14us ~ avg: 2,042.79us ~ max: 49,490.89us ~ P50: 1,046.84us ~ P90: 2,141.73us ~ P99: 25,916.53us ~ P99.9: 49,490.89us
+"""  # noqa: E501
+NATS_PRODUCED_BY_SEVERAL = """\
+03:16:52 Starting JetStream synchronous publisher benchmark [batch=0, clients=3, msg-size=1.0 KiB, msgs=2,000, multi-subject=false, multi-subject-max=100,000, multi-subject-randomize=false, purge=false, sleep=0s, stream=t-0, subject=t.0, throughput=500]
+03:16:52 Using stream: t-0
+03:16:52 [1] Starting JetStream synchronous publisher, publishing 667 messages
+03:16:52 [2] Starting JetStream synchronous publisher, publishing 667 messages
+03:16:52 [3] Starting JetStream synchronous publisher, publishing 666 messages
+
+  [1] 166 msgs/sec ~ 167 KiB/sec ~ min: 187.30us ~ avg: 935.65us ~ max: 6,953.48us ~ P50: 836.34us ~ P90: 1,471.31us ~ P99: 3,022.34us ~ P99.9: 6,953.48us (666 msgs)
+  [2] 166 msgs/sec ~ 167 KiB/sec ~ min: 221.32us ~ avg: 1,020.93us ~ max: 7,037.95us ~ P50: 909.49us ~ P90: 1,635.72us ~ P99: 3,167.77us ~ P99.9: 7,037.95us (667 msgs)
+  [3] 166 msgs/sec ~ 167 KiB/sec ~ min: 167.89us ~ avg: 989.60us ~ max: 6,904.79us ~ P50: 893.14us ~ P90: 1,573.62us ~ P99: 3,052.82us ~ P99.9: 6,904.79us (667 msgs)
+
+ NATS JetStream synchronous publisher aggregated stats: 499 msgs/sec ~ 500 KiB/sec
+ message rates min 166 | avg 166 | max 166 | stddev 0 msgs
+ latencies per operation min 167.89us | avg 982.08us | max 7,037.95us | stddev 1,145.73us | P50 881.82us | P90 1,559.63us | P99 3,029.75us | P99.9: 6,953.48us
+"""  # noqa: E501
+NATS_CONSUMED = """\
+03:16:52 Starting JetStream ordered ephemeral consumer benchmark [clients=1, msg-size=128 B, msgs=2,300, purge=false, sleep=0s, stream=t-0]
+03:16:52 [1] Starting JetStream ordered ephemeral consumer, expecting 2,300 messages
+
+NATS JetStream ordered ephemeral consumer stats: 575 msgs/sec ~ 72 KiB/sec
+"""  # noqa: E501

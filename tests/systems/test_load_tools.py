@@ -20,7 +20,15 @@ from systems.nats.load_tool import NatsBench
 from systems.pulsar.load_tool import PulsarPerf
 from systems.registry import SYSTEMS
 from tests.benchmarks.native_run import run_native
-from tests.systems.native_output import KAFKA_CONSUMED, KAFKA_PRODUCED, PULSAR_CONSUMED, PULSAR_PRODUCED
+from tests.systems.native_output import (
+    KAFKA_CONSUMED,
+    KAFKA_PRODUCED,
+    NATS_CONSUMED,
+    NATS_PRODUCED_BY_ONE,
+    NATS_PRODUCED_BY_SEVERAL,
+    PULSAR_CONSUMED,
+    PULSAR_PRODUCED,
+)
 
 WORKLOAD = Workload("w", 1000, 1024, 10.0, warmup_s=2.0, in_flight=10_000)
 LOAD = NativeLoad(
@@ -59,6 +67,26 @@ def test_a_rate_over_shutting_down_is_not_believed() -> None:
     assert (result.publish_mean_ms, result.publish_max_ms) == (10.303, 141.676)
     assert (result.publish_p50_ms, result.publish_p95_ms) == (4.549, 39.622)
     assert (result.publish_p99_ms, result.publish_p999_ms) == (82.619, 126.871)
+
+
+def test_what_several_clients_printed_is_taken_together() -> None:
+    """Each prints figures of its own before; the messages are those that all of them were to publish, for it ends if one fails."""
+    result = NatsBench().result(NATS_PRODUCED_BY_SEVERAL, LOAD)
+    assert (result.messages, result.rate_per_s) == (2_000, 499)
+    assert result.publish_mean_ms == pytest.approx(0.98208)
+    assert result.publish_max_ms == pytest.approx(7.03795)
+    assert (result.publish_p50_ms, result.publish_p99_ms) == (pytest.approx(0.88182), pytest.approx(3.02975))
+    assert result.publish_p999_ms == pytest.approx(6.95348)
+    assert result.publish_p95_ms is None, "it prints none"
+
+
+def test_what_one_client_printed() -> None:
+    """In other words than those of several."""
+    result = NatsBench().result(NATS_PRODUCED_BY_ONE, LOAD)
+    assert (result.messages, result.rate_per_s) == (300, 99)
+    assert (result.publish_p50_ms, result.publish_max_ms) == (pytest.approx(1.04684), pytest.approx(49.49089))
+    consumed = NatsBench().consumer_result(NATS_CONSUMED)
+    assert (consumed.messages, consumed.rate_per_s, consumed.end_to_end_p50_ms) == (2_300, 575, None)
 
 
 @pytest.mark.parametrize("tool", [ProducerPerformance(), NatsBench(), PulsarPerf()])
