@@ -14,8 +14,9 @@ from systems.kafka.system import KAFKA
 from systems.nats.system import NATS
 from systems.pulsar.system import PULSAR
 from systems.system import System
+from systems.valkey.system import VALKEY
 
-SYSTEMS: dict[str, System] = {"kafka": KAFKA, "nats": NATS, "pulsar": PULSAR}
+SYSTEMS: dict[str, System] = {"kafka": KAFKA, "nats": NATS, "pulsar": PULSAR, "valkey": VALKEY}
 
 # every level, each followed by its variants, whichever system has them
 DURABILITY: dict[str, Durability] = {

@@ -1,0 +1,1 @@
+"""Valkey as a system of samebox: streams on one primary with replicas."""

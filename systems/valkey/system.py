@@ -1,0 +1,32 @@
+"""Valkey as the kit sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from systems.software.wheel import wheel_programs
+from systems.system import ProducerRate, System
+from systems.valkey.deployment import ValkeyDeployment
+from systems.valkey.durability import CANNOT, DIFFERENCES, durability_table
+from systems.valkey.layout import MEMORY, PORT, PROGRAM
+from systems.valkey.own_values import OWN_VALUES
+
+_HERE = Path(__file__).parent
+
+VALKEY = System(
+    deployment=ValkeyDeployment,
+    client_module="systems.valkey.client",
+    durability=durability_table,
+    cannot=CANNOT,
+    differences=DIFFERENCES,
+    own_values=OWN_VALUES,
+    profiles=_HERE / "profiles",
+    memory=MEMORY,
+    software=(wheel_programs("valkey", _HERE / "software" / "9.1.2.post2", PROGRAM),),
+    ports=(PORT,),
+    write_amplification=1,
+    start_s=3,
+    producer_rate=ProducerRate(30_000, "not measured yet"),
+    # the vendor's valkey-benchmark isn't in the wheel that the server comes from
+    native_tool=None,
+)
