@@ -52,8 +52,8 @@ class ValkeyDeployment:
         """Every host's files (path -> content), and the settings in them."""
         level_settings(plan.durability)
         plan.require_brokers(self.system, len(self.processes))
-        texts = {each: layout.config(each, self.processes, plan) for each in self.processes}
-        intended = {each.component: settings(text) for each, text in texts.items()}
+        texts = [(each, layout.config(each, self.processes, plan)) for each in self.processes]
+        intended = {each.component: settings(text) for each, text in texts}
         plan.check_overrides(intended.keys())
         for each in self.processes:
             intended[f"build/{each.host.name}"] = {
@@ -63,7 +63,7 @@ class ValkeyDeployment:
             }
             intended[f"replication/{each.host.name}"] = self._place(each, plan)
         intended["topic/layout"] = {"partitions": str(plan.topics[0].partitions)}
-        return {each.host.name: {each.config_path: text} for each, text in texts.items()}, intended
+        return {each.host.name: {each.config_path: text} for each, text in texts}, intended
 
     def _place(self, process: Process, plan: Plan) -> dict[str, str]:
         """What a server should say of its place among the others, in its own words."""

@@ -69,6 +69,8 @@ def reply_at(buffer: bytes, at: int) -> tuple[Reply, int]:
     """The reply that begins there, and where the next one begins. Raises Incomplete, or ConnectionLost for what is no RESP 2."""
     line, at = line_at(buffer, at)
     kind, value = line[:1], line[1:]
+    if kind in b":$*" and not value.removeprefix(b"-").isdigit():
+        raise ConnectionLost(f"not a reply: {line[:80]!r}")
     if kind == b":":
         return int(value), at
     if kind == b"+":

@@ -18,7 +18,7 @@ from systems.client import Backpressure, ClientError, ClientSpec
 from systems.valkey import client
 from systems.valkey.consumer_client import ValkeyConsumer, position_in
 from systems.valkey.entries_client import Entry, EntryReader
-from systems.valkey.resp_client import ErrorReply, Incomplete, all_replies, encoded, reply_at
+from systems.valkey.resp_client import ConnectionLost, ErrorReply, Incomplete, all_replies, encoded, reply_at
 from tests.systems.test_kafka_client import Told
 from tests.systems.valkey_server import ScriptedServer
 
@@ -88,6 +88,13 @@ def test_replies_are_told_apart() -> None:
     assert all_replies(replied("XADD", "t/9")) == [None]
     [refusal] = all_replies(replied("XADD", "t/0", nth=1))
     assert isinstance(refusal, ErrorReply) and refusal.name == "OOM"
+
+
+@pytest.mark.parametrize("wrong", [b"hello\r\n", b":1:1\r\n", b"$x\r\n", b"\r\n"])
+def test_what_is_no_reply_ends_the_connection(wrong: bytes) -> None:
+    """It isn't waited for, and isn't taken for another."""
+    with pytest.raises(ConnectionLost, match="not a reply"):
+        reply_at(wrong, 0)
 
 
 def test_a_command_is_written_as_the_server_reads_it() -> None:

@@ -24,11 +24,18 @@ from systems.own_values import departures, kind_of
 from systems.pulsar import layout as pulsar_layout
 from systems.registry import DURABILITY, SYSTEMS
 from systems.settings import Settings
+from systems.valkey.readback import pairs
+from systems.valkey.resp_client import all_replies
 
 VENDOR = Path(__file__).parents[1] / "data" / "vendor"
-VERSIONS = {"kafka": "4.3.1", "nats": "2.15.1", "pulsar": "4.2.4"}
+VERSIONS = {"kafka": "4.3.1", "nats": "2.15.1", "pulsar": "4.2.4", "valkey": "9.1.2.post2"}
 # Kinds of components in which each departs from its vendor, among others.
-MAIN = {"kafka": {"broker", "jvm/broker"}, "nats": {"server", "go/server"}, "pulsar": {"broker", "jvm/broker"}}
+MAIN = {
+    "kafka": {"broker", "jvm/broker"},
+    "nats": {"server", "go/server"},
+    "pulsar": {"broker", "jvm/broker"},
+    "valkey": {"server"},
+}
 DIRECT_MB = 512
 # Where a process is and what it is called: these belong to the hosts, and the report's sentence leaves them out.
 PLACES = re.compile(
@@ -38,6 +45,7 @@ PLACES = re.compile(
     r"|allowLoopback|httpServerHost|prometheusStatsHttpPort|(journal|ledger)Director(y|ies)|\w+RocksdbConf"
     r"|clientPortAddress|dataDir|server\.\d+|admin\.serverPort|metricsProvider\.httpPort"
     r"|server_name|listen|http|jetstream\.store_dir|cluster\.(name|listen|routes)|config_digest"
+    r"|bind(-source-addr)?|replicaof|replica-announce-(ip|port)|dir|logfile"
 )
 # What the vendor's code makes of an empty value, or of another key.
 RULES = {
@@ -152,6 +160,10 @@ def vendor_values(system: str) -> dict[str, Values]:
         varz = json.loads((folder / "varz.json").read_text())
         server, runtime = server_settings(varz, ""), runtime_settings(varz)
         return {"server": Values(server, server), "go/server": Values(runtime, runtime)}
+    if system == "valkey":
+        # what a server says that was told nothing but its address
+        [said] = all_replies((folder / "config.resp").read_bytes())
+        return {"server": Values(pairs(said), pairs(said))}
     found = {"namespace": Values({}, {})}
     for daemon, name in (("broker", "broker"), ("bookie", "bookkeeper"), ("zookeeper", "zookeeper")):
         shipped, code = read(folder / f"{name}.conf"), read(folder / f"code-{name}.properties")

@@ -26,7 +26,7 @@ from tests.three_nodes import ThreeNodes
 from tests.truth.comparison import HEADER_BYTES, Name, Stored, Told, differences, header, payloads, sample, stored_of
 
 READERS = Path(__file__).parent
-SYSTEMS = ["kafka", "nats", pytest.param("pulsar", marks=pytest.mark.truth)]
+SYSTEMS = ["kafka", "nats", pytest.param("pulsar", marks=pytest.mark.truth), "valkey"]
 READING_LIMIT_S = 300.0
 RUN = 0xFEDCBA98
 SEED = 20
