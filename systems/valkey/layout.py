@@ -29,9 +29,9 @@ MEMORY = memory_classes(Path(__file__).with_name("memory.toml"))
 
 
 def servers(hosts: Sequence[Host]) -> tuple[Process, ...]:
-    """One on each broker host, the primary first: the one on the host whose name sorts first. Raises DeploymentError."""
+    """One on each broker host, the primary on the first: whose turn that is, is drawn for every block. Raises DeploymentError."""
     brokers, _ = hosts_for("valkey", hosts)
-    return on_each("valkey", DAEMON, sorted(brokers, key=lambda host: host.name), "valkey.conf")
+    return on_each("valkey", DAEMON, brokers, "valkey.conf")
 
 
 def replicas_of(processes: Sequence[Process], plan: Plan) -> tuple[Process, ...]:
