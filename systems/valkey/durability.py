@@ -10,8 +10,8 @@ from systems.deployment import Difference, level_of
 from systems.settings import Settings
 
 ALWAYS = "always"
-# When the kernel syncs. The server's default, everysec, would not keep levels 2 and 4: while a thread beside the server's own syncs, what
-# comes meanwhile is acknowledged out of the server's memory and written up to 2 s later. Under strace 2 of 500 messages were in only one
+# When the kernel syncs. The default, everysec, would not keep levels 2 and 4: while a thread beside the main one syncs, what comes is
+# acknowledged out of the memory of the server and written up to 2 s later. Under strace 2 of 500 messages were in only one
 # file at level 2 when they were acknowledged, and 9 of 500 in none at level 4.
 NO = "no"
 
