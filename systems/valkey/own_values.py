@@ -5,6 +5,11 @@ from __future__ import annotations
 from systems.own_values import OwnValue, OwnValues
 
 OWN_VALUES: OwnValues = {
+    "build": {
+        "mem_allocator": OwnValue(
+            "jemalloc", "the pinned wheel's program is built with the C library's; memory and speed differ"
+        ),
+    },
     "server": {
         "protected-mode": OwnValue(
             "yes", "it refuses other hosts where there is no password; only the host's address is bound"

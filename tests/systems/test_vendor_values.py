@@ -34,7 +34,7 @@ MAIN = {
     "kafka": {"broker", "jvm/broker"},
     "nats": {"server", "go/server"},
     "pulsar": {"broker", "jvm/broker"},
-    "valkey": {"server"},
+    "valkey": {"build", "server"},
 }
 DIRECT_MB = 512
 # Where a process is and what it is called: these belong to the hosts, and the report's sentence leaves them out.
@@ -163,7 +163,8 @@ def vendor_values(system: str) -> dict[str, Values]:
     if system == "valkey":
         # what a server says that was told nothing but its address
         [said] = all_replies((folder / "config.resp").read_bytes())
-        return {"server": Values(pairs(said), pairs(said))}
+        built = {"version": "9.1.2", "mem_allocator": "jemalloc"}  # as the vendor's own Makefile does on Linux
+        return {"server": Values(pairs(said), pairs(said)), "build": Values(built, built)}
     found = {"namespace": Values({}, {})}
     for daemon, name in (("broker", "broker"), ("bookie", "bookkeeper"), ("zookeeper", "zookeeper")):
         shipped, code = read(folder / f"{name}.conf"), read(folder / f"code-{name}.properties")
