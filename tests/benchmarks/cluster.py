@@ -56,11 +56,9 @@ class Cluster:
         self._native_start_cpu_s: float | None = None
 
     @property
-    def tool(self) -> NativeTool:
-        """The system's own load tool."""
-        tool = SYSTEMS[self.system].native_tool
-        assert tool is not None
-        return tool
+    def tool(self) -> NativeTool | None:
+        """The system's own load tool, if it has one."""
+        return SYSTEMS[self.system].native_tool
 
     def running(self) -> AbstractContextManager[None]:
         """A fresh cluster with the topic."""
@@ -92,10 +90,9 @@ class Cluster:
         finally:
             shutil.rmtree(folder)
 
-    def native(self, load: NativeLoad) -> tuple[Row, str]:
+    def native(self, tool: NativeTool, load: NativeLoad) -> tuple[Row, str]:
         """One run of the system's own tool, and its command line. Its CPU is without what a run of a few messages takes."""
         endpoints = self._nodes.deployment.endpoints()
-        tool = self.tool
         load = replace(load, service_url=endpoints.service_url, client_settings=endpoints.client_settings)
         if self._native_start_cpu_s is None:
             short = replace(

@@ -27,7 +27,7 @@ from provisioning.hosts.ssh import connect
 from provisioning.software.store import Store
 from provisioning.testbeds.local.testbed import LocalTestbed
 from systems.kafka.client import IN_FLIGHT_REQUESTS
-from systems.load_tool import NativeLoad
+from systems.load_tool import NativeLoad, NativeTool
 from systems.registry import SYSTEMS, software
 from tests.benchmarks import openmessaging
 from tests.benchmarks.cluster import NS_PER_MS, STATE, TOPIC, Cluster, Row
@@ -41,8 +41,8 @@ NATIVE_S = 8.0  # of tools that go by the clock
 RECORDED = 2_000_000
 UNMEASURED_ROUNDS = 2  # after one, Pulsar's latencies still fell from run to run
 OPENMESSAGING = "OpenMessaging Benchmark, consumer in it"
-# One process keeps up with Kafka's tool; the C++ client of Pulsar calls back into Python for every message.
-PRODUCERS = {"kafka": 1, "nats": 1, "pulsar": 2}
+# One process keeps up with most tools; the C++ client of Pulsar calls back into Python for every message.
+PRODUCERS = {"pulsar": 2}
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Setting:
 
 
 def maximum_rate(cluster: Cluster, setting: Setting, runs: int, producers: int, omb: Path | None) -> dict[str, float]:
-    """Prints the table; returns the ratio of medians, each side at the better of its two batch sizes."""
+    """Prints the table; returns the ratio of medians, each side at the better of its two batch sizes, if the system has a tool."""
     native = setting.native(rate_per_s=None, messages=setting.messages, duration_s=NATIVE_S, warmup_s=0.0)
     workload = Workload(
         name="maximum", rate_per_s=UNREACHABLE_PER_S, message_bytes=setting.message_bytes,
@@ -94,9 +94,9 @@ def maximum_rate(cluster: Cluster, setting: Setting, runs: int, producers: int, 
     )  # fmt: skip
     commands: dict[str, str] = {}
 
-    def run_native(name: str, batch_bytes: int) -> Row:
+    def run_native(tool: NativeTool, name: str, batch_bytes: int) -> Row:
         row, commands[name] = cluster.native(
-            replace(native, workload=replace(native.workload, batch_bytes=batch_bytes))
+            tool, replace(native, workload=replace(native.workload, batch_bytes=batch_bytes))
         )
         return row
 
@@ -104,9 +104,10 @@ def maximum_rate(cluster: Cluster, setting: Setting, runs: int, producers: int, 
     theirs, ours = [], []
     for size in BATCH_BYTES:
         batch = f"batch {size // 1024} KiB"
-        theirs.append(f"{cluster.tool.name}, {batch}")
         ours.append(f"samebox, {producers} process{'es' * (producers > 1)}, {batch}")
-        contenders[theirs[-1]] = partial(run_native, theirs[-1], size)
+        if (tool := cluster.tool) is not None:
+            theirs.append(f"{tool.name}, {batch}")
+            contenders[theirs[-1]] = partial(run_native, tool, theirs[-1], size)
         contenders[ours[-1]] = partial(cluster.ours, replace(workload, batch_bytes=size))
     if omb is not None:
         contenders[OPENMESSAGING] = partial(cluster.openmessaging, omb, setting.openmessaging(UNREACHABLE_PER_S))
@@ -114,6 +115,8 @@ def maximum_rate(cluster: Cluster, setting: Setting, runs: int, producers: int, 
     print_rows(f"{cluster.system}: maximum rate, {setting.messages:,} messages of {setting.message_bytes} B", rows)
     for command in commands.values():
         console.print(f"  $ {command}", markup=False, soft_wrap=True)
+    if not theirs:
+        return {}
     best_of_ours, best_of_theirs = (max(median(rows[name], "rate_per_s") for name in names) for names in (ours, theirs))
     return {"maximum_rate_ratio": best_of_ours / best_of_theirs}
 
@@ -131,20 +134,20 @@ def fidelity(
         partitions=TOPIC.partitions, batch_delay_ms=setting.batch_delay_ms, batch_bytes=BATCH_BYTES[0],
         in_flight=setting.in_flight, warmup_s=warmup_s,
     )  # fmt: skip
-    tool, ours = cluster.tool.name, "samebox, consumer beside it"
-    contenders: dict[str, Callable[[], Row]] = {
-        tool: lambda: cluster.native(native)[0],
-        ours: partial(cluster.ours, workload),
-    }
+    tool, ours = cluster.tool, "samebox, consumer beside it"
+    contenders: dict[str, Callable[[], Row]] = (
+        {} if tool is None else {tool.name: lambda: cluster.native(tool, native)[0]}
+    )
+    contenders[ours] = partial(cluster.ours, workload)
     if omb is not None:
         contenders[OPENMESSAGING] = partial(cluster.openmessaging, omb, setting.openmessaging(rate_per_s))
     rows = alternate(contenders, runs, unmeasured=UNMEASURED_ROUNDS)
     print_rows(f"{cluster.system}: {rate_per_s:,} messages/s for {measure_s:g} s after {warmup_s:g} s of warm-up", rows)
     publish_ms = median(rows[ours], "publish_p50_ms")
-    best_ms = min(median(of_tool, "publish_p50_ms") for name, of_tool in rows.items() if name != ours)
+    of_tools = [median(of_tool, "publish_p50_ms") for name, of_tool in rows.items() if name != ours]
     return {
         "send_delay_p99_ms": median(rows[ours], "send_delay_p99_ms"),
-        "publish_p50_ratio": publish_ms / best_ms,
+        **({"publish_p50_ratio": publish_ms / min(of_tools)} if of_tools else {}),
         "end_to_end_less_publish_p50_ms": median(rows[ours], "end_to_end_p50_ms") - publish_ms,
         "bytes_per_produced_row": median(rows[ours], "bytes_per_row"),
     }
@@ -209,7 +212,9 @@ def main(arguments: Sequence[str]) -> int:
             with cluster.running():
                 # fidelity first: a consumer would have to skip all that the maximum left in the topic
                 figures = fidelity(cluster, setting, options.runs, options.rate, options.warmup, options.seconds, omb)
-                figures |= maximum_rate(cluster, setting, options.runs, options.producers or PRODUCERS[system], omb)
+                figures |= maximum_rate(
+                    cluster, setting, options.runs, options.producers or PRODUCERS.get(system, 1), omb
+                )
             found |= {f"{system}_{name}": value for name, value in figures.items()}
     finally:
         testbed.down()

@@ -20,7 +20,7 @@ from systems.valkey.consumer_client import ValkeyConsumer, position_in
 from systems.valkey.entries_client import Entry, EntryReader
 from systems.valkey.resp_client import ConnectionLost, ErrorReply, Incomplete, all_replies, encoded, reply_at
 from tests.systems.test_kafka_client import Told
-from tests.systems.valkey_server import ScriptedServer
+from tests.systems.valkey_server import ScriptedServer, Stream
 
 SESSION = [
     (tuple(each["command"]), each["reply"].encode())
@@ -390,3 +390,29 @@ def test_the_configuration_is_told_whole(server: ScriptedServer) -> None:
         assert producer.configuration() == told["producer"]
     with closing(client.connect_consumer(spec, "s", "c-0")) as consumer:
         assert consumer.configuration() == told["consumer"]
+
+
+def test_nobody_there_is_a_client_error_in_time(server: ScriptedServer) -> None:
+    """Told with topic and address, of producers and consumers, and not after minutes."""
+    spec = spec_of(server, connect_timeout_s=0.5)
+    server.close()
+    began = time.monotonic()
+    with pytest.raises(ClientError, match=f"topic t at {server.url}"):
+        client.connect_producer(spec, Told(0))
+    with pytest.raises(ClientError, match=f"topic t at {server.url}"):
+        client.connect_consumer(spec, "s", "c-0")
+    assert time.monotonic() - began < 5
+
+
+def test_a_setting_that_the_client_has_not_is_refused(server: ScriptedServer) -> None:
+    """A misspelt setting must not silently do nothing."""
+    with pytest.raises(ClientError, match=r"ackz; this client knows connections, in_flight_batches"):
+        client.connect_producer(spec_of(server, {"ackz": "all"}), Told(0))
+
+
+def test_a_topic_of_the_probe_has_its_own_partitions(server: ScriptedServer) -> None:
+    """What the server keeps counts, not how many the workload's topic has."""
+    server.hashes[b"probe"] = b"1"
+    server.streams[b"probe/0"] = Stream()
+    told = sent(spec_of(server, topic="probe"), 8)
+    assert {partition for _, partition in told.acknowledgements} == {0}
