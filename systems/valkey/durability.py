@@ -90,8 +90,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "how many requests a producer has in flight",
-        "at most five unanswered batches on its connection, each of what it has gathered for all partitions. With WAIT a batch is "
-        "acknowledged as a whole, and the server goes on to the connection's next one when this has its replicas",
+        "with WAIT at most two batches on its connection, each of what it has gathered for all partitions; a batch is acknowledged "
+        "as a whole, and the server goes on to the next one when this has its replicas. Without WAIT as many as the window of "
+        "messages allows",
         "systems that acknowledge each message or partition by itself, at low rates; itself with many partitions, at high ones",
         _ALL,
     ),

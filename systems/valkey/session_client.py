@@ -118,7 +118,7 @@ class Session:
                     self._in_id = True
             elif kind == _ERROR:
                 self._answered(ErrorReply(line[1:].decode(errors="replace")).name)
-            elif kind == _NUMBER and self._replicas:
+            elif kind == _NUMBER and self._replicas and line[1:].isdigit():
                 self._waited(int(line[1:]))
             else:
                 raise ConnectionLost(f"not a reply to what was sent: {line[:80]!r}")

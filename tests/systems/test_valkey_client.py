@@ -382,10 +382,12 @@ def test_the_configuration_is_told_whole(server: ScriptedServer) -> None:
     spec = spec_of(server, {"wait_replicas": "1", "replies": "true", "connections": "2"}, batch_bytes=4096)
     told = client.configuration(spec)
     assert told["producer"] == {
-        "server": server.url, "protocol": "2", "tcp_nodelay": "true", "connections": "2", "in_flight_batches": "5",
+        "server": server.url, "protocol": "2", "tcp_nodelay": "true", "connections": "2", "in_flight_batches": "2",
         "wait_replicas": "1", "replies": "true", "delivery_timeout_ms": "5000", "batching": "true", "batch_delay_ms": "5",
         "batch_bytes": "4096", "compression": "none",
     }  # fmt: skip
+    alone = client.configuration(spec_of(server, {"wait_replicas": "0"}, in_flight=70))
+    assert alone["producer"]["in_flight_batches"] == "71", "without WAIT the window alone bounds"
     with closing(client.connect_producer(spec, Told(0))) as producer:
         assert producer.configuration() == told["producer"]
     with closing(client.connect_consumer(spec, "s", "c-0")) as consumer:
