@@ -27,7 +27,6 @@ _SEVERAL = re.compile(
     rf"latencies per operation min {_NUMBER}us \| avg {_NUMBER}us \| max {_NUMBER}us \| stddev {_NUMBER}us \| P50 {_NUMBER}us "
     rf"\| P90 {_NUMBER}us \| P99 {_NUMBER}us \| P99.9: {_NUMBER}us"
 )
-_PUBLISHING = re.compile(rf"Starting JetStream a?synchronous publisher, publishing {_NUMBER} messages")
 _EXPECTING = re.compile(rf"Starting JetStream ordered ephemeral consumer, expecting {_NUMBER} messages")
 
 
@@ -93,7 +92,6 @@ class NatsBench:
         )
 
     def result(self, printed: str, load: NativeLoad) -> ProducerFigures:
-        del load
         rates, one, several = _RATE.findall(printed), _ONE.findall(printed), _SEVERAL.findall(printed)
         if not rates or not (several or one):
             raise ValueError("no statistics")
@@ -102,7 +100,7 @@ class NatsBench:
         else:
             _, mean, most, p50, _, p99, p999 = map(_value, one[-1])
         return ProducerFigures(
-            messages=_counted(_PUBLISHING, printed),
+            messages=load.messages,  # all: it ends with an error, and without statistics, if a client fails
             rate_per_s=_value(rates[-1]),
             publish_mean_ms=mean * _US_TO_MS,
             publish_p50_ms=p50 * _US_TO_MS,
@@ -130,12 +128,8 @@ class NatsBench:
         rates = _RATE.findall(printed)
         if not rates:
             raise ValueError("no statistics")
-        return ConsumerFigures(_counted(_EXPECTING, printed), _value(rates[-1]))
-
-
-def _counted(pattern: re.Pattern[str], printed: str) -> int:
-    """The messages of all clients: it ends with an error if one of them fails, and prints no statistics then."""
-    return round(sum(_value(number) for number in pattern.findall(printed)))
+        # all that it waited for: it prints no statistics before it has them
+        return ConsumerFigures(round(sum(map(_value, _EXPECTING.findall(printed)))), _value(rates[-1]))
 
 
 def _value(number: str) -> float:
