@@ -15,6 +15,7 @@ PROGRAM = "nats"
 # Each client has one message on its way: so many of them can keep a rate up as long as an acknowledgement takes less than this.
 _ANSWER_WITHIN_S = 0.02
 _MOST_CLIENTS = 100
+_MOST_OUTSTANDING = 4_000  # beyond, the vendor's client gives up with an error when it has waited a fifth of a second
 _NUMBER = r"([\d,]+(?:\.\d+)?)"
 _US_TO_MS = 1e-3
 _RATE = re.compile(rf"(?:aggregated )?stats: {_NUMBER} msgs/sec")
@@ -78,7 +79,7 @@ class NatsBench:
     def arguments(self, load: NativeLoad) -> tuple[str, ...]:
         """Of `nats bench js`, to publish. Without a rate it publishes batches, and its latencies are those of whole ones."""
         if load.rate_per_s is None:
-            window = load.workload.in_flight
+            window = min(load.workload.in_flight, _MOST_OUTSTANDING)
             how = ("async", "--clients", str(load.workload.producers), "--batch", str(window))
         else:
             clients = min(_MOST_CLIENTS, max(load.workload.producers, round(load.rate_per_s * _ANSWER_WITHIN_S)))

@@ -124,7 +124,7 @@ def test_all_of_the_load_is_passed_on() -> None:
     nats = " ".join(NatsBench().arguments(LOAD))
     for word in ("pub sync", "--stream samebox-0", "--msgs 12000", "--size 1024B", "--throughput 1000"):
         assert word in nats
-    assert "pub async --clients 1 --batch 10000" in " ".join(NatsBench().arguments(replace(LOAD, rate_per_s=None)))
+    assert "pub async --clients 1 --batch 4000" in " ".join(NatsBench().arguments(replace(LOAD, rate_per_s=None)))
 
 
 def test_several_producers_are_one_with_their_windows_or_as_many() -> None:
