@@ -19,8 +19,8 @@ _OVERHEAD_BYTES = 128  # of a command that adds a message, beside its payload
 SETTINGS: Mapping[str, str] = {
     # A server reads 16 KiB of a connection at a time and syncs its file after each turn: more connections share a sync.
     "connections": "1",
-    # How many batches of a connection may wait for their replicas; the next one grows meanwhile. The server goes through them one by one:
-    # with five of them, small ones queued up at 2,000 messages a second and level 1 (p50 26 ms instead of 7).
+    # How many batches of a connection may wait for their replicas; the next one grows meanwhile. The server takes them one by one: with
+    # five of them small ones queued up, at 2,000 messages a second and level 1 (p50 26 ms instead of 7).
     "in_flight_batches": "2",
     # How many messages a consumer asks for at once, over its partitions, and how often its positions are taken down.
     "read_messages": "500",

@@ -135,7 +135,7 @@ class ValkeyConsumer:
         if self._asked_s - self._noted_s >= self._every_s:
             notes, self._noted_s = self._new_positions(), self._asked_s
             self._noted = dict(self._positions)
-        streams = (*self._names.values(), *(self._positions[at] for at in self._names))
+        streams: list[str | bytes] = [*self._names.values(), *(self._positions[at] for at in self._names)]
         read = encoded("XREAD", "COUNT", self._count, "BLOCK", round(_BLOCK_S * 1e3), "STREAMS", *streams)
         self._reader.expect(len(notes))
         link.write(b"".join(notes) + read)

@@ -234,7 +234,8 @@ def test_a_real_server_shows_no_drift(number: int) -> None:
 
 def test_what_is_no_reply_of_pairs_is_told() -> None:
     """Not taken for a server without settings."""
-    for wrong in ([b"a"], None, [b"a", 1]):
+    wrongs: list[Reply] = [[b"a"], None, [b"a", 1]]
+    for wrong in wrongs:
         with pytest.raises(DeploymentError, match="not a reply of names and values"):
             pairs(wrong)
     with pytest.raises(DeploymentError, match="not a reply to INFO"):

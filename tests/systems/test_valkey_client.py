@@ -22,7 +22,7 @@ from systems.valkey.resp_client import ConnectionLost, ErrorReply, Incomplete, a
 from tests.systems.test_kafka_client import Told
 from tests.systems.valkey_server import ScriptedServer, Stream
 
-SESSION = [
+SESSION: list[tuple[tuple[str, ...], bytes]] = [
     (tuple(each["command"]), each["reply"].encode())
     for each in json.loads((Path(__file__).with_name("recorded") / "valkey" / "session.json").read_text())
 ]
