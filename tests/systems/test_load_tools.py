@@ -75,7 +75,8 @@ def test_what_several_clients_printed_is_taken_together() -> None:
     assert (result.messages, result.rate_per_s) == (2_000, 499)
     assert result.publish_mean_ms == pytest.approx(0.98208)
     assert result.publish_max_ms == pytest.approx(7.03795)
-    assert (result.publish_p50_ms, result.publish_p99_ms) == (pytest.approx(0.88182), pytest.approx(3.02975))
+    assert result.publish_p50_ms == pytest.approx(0.88182)
+    assert result.publish_p99_ms == pytest.approx(3.02975)
     assert result.publish_p999_ms == pytest.approx(6.95348)
     assert result.publish_p95_ms is None, "it prints none"
 
@@ -84,7 +85,8 @@ def test_what_one_client_printed() -> None:
     """In other words than those of several."""
     result = NatsBench().result(NATS_PRODUCED_BY_ONE, replace(LOAD, messages=300))
     assert (result.messages, result.rate_per_s) == (300, 99)
-    assert (result.publish_p50_ms, result.publish_max_ms) == (pytest.approx(1.04684), pytest.approx(49.49089))
+    assert result.publish_p50_ms == pytest.approx(1.04684)
+    assert result.publish_max_ms == pytest.approx(49.49089)
     consumed = NatsBench().consumer_result(NATS_CONSUMED)
     assert (consumed.messages, consumed.rate_per_s, consumed.end_to_end_p50_ms) == (2_300, 575, None)
 
