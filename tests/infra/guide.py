@@ -87,7 +87,10 @@ def at_a_terminal(made: Rehearsal, line: str) -> tuple[int, str]:
 
 def filled_in(made: Rehearsal, line: str) -> str:
     """The line with the names that the guide leaves to its reader."""
-    manifests = sorted(Path(made.environment["SAMEBOX_HOME"]).glob("results/*/manifest.json"))
+    results = re.search(r"results/([\w-]+)", line)
+    manifests = sorted(
+        Path(made.environment["SAMEBOX_HOME"]).glob(f"results/{results[1] if results else '*'}/manifest.json")
+    )
     bucket = (
         (json.loads(manifests[-1].read_text())["testbed"].get("records_bucket") or {}).get("name", "")
         if manifests
