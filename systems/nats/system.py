@@ -35,6 +35,10 @@ NATS = System(
     ports=(CLIENT_PORT, CLUSTER_PORT, MONITOR_PORT),
     write_amplification=2,
     start_s=5,
-    producer_rate=ProducerRate(30_000, "not measured yet"),
+    producer_rate=ProducerRate(
+        39_800,
+        "the client alone, without records, on 2026-11-25: 1,024-byte messages, 6 partitions, 3 copies, level 2, all on one machine "
+        "with 2 busy cores",
+    ),
     native_tool=NatsBench(),
 )
