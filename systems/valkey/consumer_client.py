@@ -103,7 +103,8 @@ class ValkeyConsumer:
     def close(self) -> None:
         self._closed = True
         self._drop()
-        positions = self._new_positions()
+        # all of them: what was written just before may be lost with the connection
+        positions = [self._taken_down(at) for at in self._positions]
         if positions:
             with suppress(ConnectionLost):  # else whoever comes next reads some messages again
                 link = connect(self._spec.service_url, _CLOSE_S)
@@ -142,11 +143,10 @@ class ValkeyConsumer:
 
     def _new_positions(self) -> list[bytes]:
         """Commands that take down the positions which have changed."""
-        return [
-            encoded("XGROUP", "SETID", self._names[at], self._subscription, number)
-            for at, number in self._positions.items()
-            if number != self._noted[at]
-        ]
+        return [self._taken_down(at) for at, number in self._positions.items() if number != self._noted[at]]
+
+    def _taken_down(self, at: int) -> bytes:
+        return encoded("XGROUP", "SETID", self._names[at], self._subscription, self._positions[at])
 
     def _new_reader(self) -> EntryReader:
         return EntryReader({name.encode(): at for at, name in self._names.items()})
