@@ -51,12 +51,13 @@ def s3(cloud: Cloud) -> S3Client:
 
 
 @pytest.fixture
-def client(hosts: dict[str, SshHost]) -> SshHost:
+def client(hosts: dict[str, SshHost]) -> Iterator[SshHost]:
     """A client host that has recorded a run."""
     host = hosts["client-1"]
     for name, content in FILES.items():
         host.put(content, f"{host.record.root}/{RUN}/{name}")
-    return host
+    yield host
+    host.run(f"rm -rf {host.record.root}/{RUN}")
 
 
 def result(**sizes: int) -> LoadResult:
