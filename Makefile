@@ -23,16 +23,20 @@ IN_CLONE = mkdir -p $(SCRATCH) && TMPDIR=$(SCRATCH) SPARK_LOCAL_DIRS=$(SCRATCH) 
 # Spark's JVMs don't live long enough in tests to benefit from the second compiler
 test test-unit: SPARK_JIT := -XX:TieredStopAtLevel=1
 
+# tests/conftest.py says which tests may run at the same time
+SHARED := -n 3 --dist loadfile
+
 # durability proofs trace processes; without strace, and without root to install it, their tests are skipped
 STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace; fi
 
 test: setup style ## style, types and unit tests, then integration tests with real sshd, brokers and Spark; leaves out the long halves of test-truth and test-statistics, test-infra, test-mutants and test-benchmarks
 	@$(MAKE) --no-print-directory -j2 types test-unit
 	$(STRACE)
-	@$(IN_CLONE) .venv/bin/python -m pytest -m "integration and not truth and not infra and not benchmarks"
+	@$(IN_CLONE) .venv/bin/python -m pytest $(SHARED) -m "integration and not truth and not infra and not benchmarks"
 
+# four processes on two cores: some tests wait for a clock
 test-unit: setup ## only the unit tests
-	@$(IN_CLONE) .venv/bin/python -m pytest -n auto --dist loadfile -m "not integration and not statistics"
+	@$(IN_CLONE) .venv/bin/python -m pytest -n 4 --dist loadfile -m "not integration and not statistics"
 
 test-truth: setup ## do the records tell the truth? Freezes, kills, cuts off and fills up real clusters; slow
 	$(STRACE)
@@ -44,9 +48,9 @@ test-infra: setup ## the Pulumi program with the real engine against a simulated
 	@$(IN_CLONE) .venv/bin/python -m pytest -m infra
 
 test-statistics: setup ## are intervals and verdicts as reliable as they claim? Tables from 2,000 simulated campaigns of each kind (five minutes)
-	@$(IN_CLONE) .venv/bin/python -m pytest -s tests/statistics
+	@$(IN_CLONE) .venv/bin/python -m pytest -n 2 --dist loadfile -rP tests/statistics
 
-test-mutants: setup ## would the tests notice? Breaks the code in 140 places, each of which must fail the tests it names (five minutes)
+test-mutants: setup ## would the tests notice? Breaks the code in 141 places, each of which must fail the tests it names (five minutes)
 	@$(IN_CLONE) .venv/bin/python -m tests.mutants $(ARGS)
 
 test-benchmarks: setup ## do the benchmarks below still measure what they claim? Short runs of two of them (five minutes)
