@@ -45,7 +45,7 @@ test-truth: setup ## do the records tell the truth? Freezes, kills, cuts off and
 test-infra: setup ## the Pulumi program with the real engine against a simulated AWS (the first time this builds pulumi: five minutes of CPU)
 	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs strace:strace; fi # instances are hosts with disks, which takes root
 	@.venv/bin/python -m provisioning.testbeds.aws.rehearsal.engine.engine
-	@$(IN_CLONE) .venv/bin/python -m pytest -m infra
+	@$(IN_CLONE) .venv/bin/python -m pytest $(SHARED) -m infra
 
 test-statistics: setup ## are intervals and verdicts as reliable as they claim? Tables from 2,000 simulated campaigns of each kind (five minutes)
 	@$(IN_CLONE) .venv/bin/python -m pytest -n 2 --dist loadfile -rP tests/statistics
