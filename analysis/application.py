@@ -65,11 +65,12 @@ def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, p
     campaign = read_campaign(storage, results)
     records = records_of(storage, campaign)
     counted = count(spark, campaign, records, progress)
+    known = seconds_of(counted)
     with ThreadPoolExecutor(1) as beside:  # most figures need none of the other looks
         own = [trial for trial in campaign.trials if not trial.is_native]
-        times = beside.submit(time_drawings, own, seconds_of(counted))
+        times = beside.submit(time_drawings, own, known)
         vetting = beside.submit(vetting_drawings, campaign.vetting)
-        aggregates = aggregate(spark, campaign, records, counted, progress)
+        aggregates = aggregate(spark, campaign, records, counted, known, progress)
         progress("checks and comparison")
         found = conclude(campaign, aggregates)
         progress("figures")

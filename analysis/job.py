@@ -29,7 +29,7 @@ def main() -> int:
     if (here / "__init__.py").is_file():
         sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != here]
     named = sys.argv[1] if len(sys.argv) > 1 else ""
-    task, arguments = (named, sys.argv[2:]) if named in {**ON_SPARK, **PLAIN} else ("", sys.argv[1:])
+    task, arguments = (named, sys.argv[2:]) if named in {*ON_SPARK, *PLAIN} else ("", sys.argv[1:])
     with tempfile.TemporaryDirectory(prefix="samebox-report-") as scratch:
         os.environ.setdefault("MPLCONFIGDIR", scratch)  # matplotlib writes its list of fonts while it is imported
         if task in PLAIN:

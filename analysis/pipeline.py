@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -36,15 +37,15 @@ Row = Mapping[str, Any]
 
 
 class ByTrial(dict[str, list[Row]]):
-    """The rows of each trial; empty for one that has none."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        super().__init__()
-        for row in rows:
-            self.setdefault(row["trial"], []).append(row)
+    """The rows of one counting, of each trial; empty for one that has none. A row knows its trial."""
 
     def __missing__(self, trial: str) -> list[Row]:
         return []
+
+    @property
+    def rows(self) -> list[Row]:
+        """Those of all trials."""
+        return list(chain.from_iterable(self.values()))
 
 
 @dataclass(frozen=True)
@@ -82,16 +83,21 @@ def count(spark: SparkSession, campaign: Campaign, records: Records, progress: P
 
 def seconds_of(counted: Counted) -> Seconds:
     """What `count` found per second."""
-    return Seconds(*(ByTrial(_rows(counted, name)) for name in ("seconds", "events", "telemetry over time")))
+    return Seconds(*(_by_trial(counted, name) for name in ("seconds", "events", "telemetry over time")))
 
 
 def aggregate(
-    spark: SparkSession, campaign: Campaign, records: Records, counted: Counted, progress: Progress
+    spark: SparkSession,
+    campaign: Campaign,
+    records: Records,
+    counted: Counted,
+    known: Seconds,
+    progress: Progress,
 ) -> Aggregates:
-    """The other looks, and what follows from all of them; `counted` is what `count` found. Raises as that does."""
-    acknowledged, received = _rows(counted, "acknowledged"), _rows(counted, "received")
-    subscriptions = subscriptions_of(received, {trial.name: trial.subscriptions for trial in campaign.trials})
-    differing = differing_stretches(acknowledged, received, subscriptions)
+    """The other looks, and what follows from all of them; `counted` is what `count` found, `known` its seconds. Raises as that does."""
+    acknowledged, received = _by_trial(counted, "acknowledged"), _by_trial(counted, "received")
+    subscriptions = subscriptions_of(received.rows, {trial.name: trial.subscriptions for trial in campaign.trials})
+    differing = differing_stretches(acknowledged.rows, received.rows, subscriptions)
     compared: Counted = {}
     if differing:
         progress("messages of which acknowledgements and receipts differ")
@@ -100,23 +106,23 @@ def aggregate(
             for trial, stretches in differing.items()
         }
         compared = scan(spark, records, sides)
-    delivered = deliveries(acknowledged, received, _rows(compared, "differences"), subscriptions)
+    delivered = deliveries(acknowledged.rows, received.rows, _by_trial(compared, "differences").rows, subscriptions)
     populations = populations_of(
         campaign.trials,
-        acknowledged=acknowledged,
-        received=received,
+        acknowledged=acknowledged.rows,
+        received=received.rows,
         deliveries=delivered,
-        throughput_seconds=_rows(counted, "events"),
+        events=known.events,
     )
     progress("exact percentiles")
     return Aggregates(
         percentiles=tuple(exact_percentiles(spark, records, counted, QUANTILES, populations)),
-        seconds=seconds_of(counted),
-        acknowledged=ByTrial(acknowledged),
-        received=ByTrial(received),
+        seconds=known,
+        acknowledged=acknowledged,
+        received=received,
         deliveries=tuple(delivered),
-        orderings=tuple(orderings(_rows(counted, "order"))),
-        telemetry_measured=ByTrial(_rows(counted, "telemetry")),
+        orderings=tuple(orderings(_by_trial(counted, "order").rows)),
+        telemetry_measured=_by_trial(counted, "telemetry"),
     )
 
 
@@ -136,20 +142,20 @@ def exact_percentiles(
     }
     wanted = wanted_ranks(histograms, quantiles, populations)
     looked_for = {trial: tuple(values.countings(ranks)) for trial, ranks in wanted.items()}
-    found = _rows(scan(spark, records, looked_for), "values")
+    found = _by_trial(scan(spark, records, looked_for), "values").rows
     values_ns = {
         (row["trial"], row["metric"], row["subscription"], row["quantile_ppm"]): row["value_ns"] for row in found
     }
     return percentiles_of(histograms, values_ns, quantiles, populations)
 
 
-def _rows(counted: Counted, counting: str) -> tuple[Row, ...]:
-    """The rows of one counting, each with its trial."""
-    return tuple(
-        {"trial": trial, **row}
-        for (name, trial), counts in counted.items()
-        if name == counting
-        for row in counts.to_pylist()
+def _by_trial(counted: Counted, counting: str) -> ByTrial:
+    return ByTrial(
+        {
+            trial: [{"trial": trial, **row} for row in counts.to_pylist()]
+            for (name, trial), counts in counted.items()
+            if name == counting
+        }
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 from analysis.campaign import NANOSECONDS, Side, Trial
@@ -20,19 +19,17 @@ def populations_of(
     acknowledged: Sequence[Any],
     received: Sequence[Any],
     deliveries: Sequence[Delivery],
-    throughput_seconds: Sequence[Any],
+    events: Mapping[str, Sequence[Any]],
 ) -> dict[Key, Population]:
-    """Of every latency of every trial with messages in its measured phase. The rows are those of the aggregates of these names."""
+    """Of every latency of every trial with messages in its measured phase. The rows are those of the aggregates of these names,
+    `events` by trial.
+    """
     scheduled: Counter[tuple[str, str]] = Counter()
     for row in acknowledged:
         scheduled[row["trial"], row["phase"]] += row["scheduled"]
     receipts: Counter[tuple[str, str]] = Counter()
     for row in received:
         receipts[row["trial"], row["subscription"]] += row["received_of_measure"]
-    by_trial = {
-        name: [row for row in rows if row["event"] == SCHEDULED]
-        for name, rows in groupby(sorted(throughput_seconds, key=_trial), _trial)
-    }
     return {
         (trial.name, metric, subscription): population
         for trial in trials
@@ -41,7 +38,7 @@ def populations_of(
             scheduled,
             receipts,
             [one for one in deliveries if one.trial == trial.name],
-            by_trial.get(trial.name, []),
+            [row for row in events.get(trial.name, ()) if row["event"] == SCHEDULED],
         )
     }
 
@@ -85,7 +82,3 @@ def _waits(trial: Trial, seconds: Sequence[Any], who: Side) -> tuple[tuple[int, 
         if began_ns < bounds_ns[1] and ended_ns > bounds_ns[0]:
             waits.append((max(0, until_ns - ended_ns), int(row["messages"])))
     return tuple(waits)
-
-
-def _trial(row: Any) -> str:
-    return str(row["trial"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -15,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from analysis.campaign import Campaign, read_campaign
 from analysis.errors import AnalysisError
-from analysis.pipeline import Aggregates, ByTrial, Seconds, aggregate, count
+from analysis.pipeline import Aggregates, ByTrial, Seconds, aggregate, count, seconds_of
 from analysis.records import scan
 from analysis.records.buckets import PRODUCED
 from analysis.records.files import Records, records_of
@@ -47,14 +46,14 @@ def records(spark: SparkSession, campaign: Campaign) -> Records:
 def everything_of(spark: SparkSession, campaign: Campaign, records: Records) -> Aggregates:
     """All looks at the records."""
     counted = count(spark, campaign, records, lambda _: None)
-    return aggregate(spark, campaign, records, counted, lambda _: None)
+    return aggregate(spark, campaign, records, counted, seconds_of(counted), lambda _: None)
 
 
 def rows_of(found: Any) -> list[str]:
     """What a field of the aggregates holds, in an order of its own."""
     if isinstance(found, Seconds):
         return [row for field in fields(found) for row in rows_of(getattr(found, field.name))]
-    return sorted(map(repr, itertools.chain(*found.values()) if isinstance(found, ByTrial) else found))
+    return sorted(map(repr, found.rows if isinstance(found, ByTrial) else found))
 
 
 def test_files_in_other_tasks_come_to_the_same(spark: SparkSession, campaign: Campaign, records: Records) -> None:

@@ -24,11 +24,13 @@ def _populations(received: int, repeats: int = 0) -> dict[tuple[str, str, str], 
         ],
         received=[{"trial": NAME, "subscription": "s", "received_of_measure": received}],
         deliveries=[Delivery(NAME, "s", 3200, received + 800, 0, repeats, 0, (), repeats)],
-        throughput_seconds=[
-            {"trial": NAME, "event": event, "second": second, "messages": 400}
-            for event in ("scheduled", "acknowledged")
-            for second in range(8)
-        ],
+        events={
+            NAME: [
+                {"event": event, "second": second, "messages": 400}
+                for event in ("scheduled", "acknowledged")
+                for second in range(8)
+            ]
+        },
     )
 
 
