@@ -10,7 +10,6 @@ toolchain has the same bytes. To pin another version:
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import re
 import shlex
@@ -24,17 +23,8 @@ from pathlib import Path
 
 from provisioning.cache import Notice, user_cache
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
-from systems.software.cached import cached
-from systems.software.programs import (
-    LAUNCHER,
-    MACHINES,
-    recorded_sums,
-    require_all,
-    sums_of,
-    verify,
-    write_launchers,
-    write_sums,
-)
+from systems.software.programs import MACHINES, digest_of, fetch_verified, require_all, sums_of
+from systems.software.sums import write_sums
 
 RECORDING = "python -m systems.software.go_program --record FOLDER --package PACKAGE@VERSION --toolchain goX.Y.Z"
 BUILD_TIMEOUT_S = 1800.0
@@ -68,25 +58,18 @@ class GoProgram:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the recorded sums and of what starts the program: the identity of all that hosts get."""
-        return hashlib.sha256(self.sums.read_bytes() + LAUNCHER.encode()).hexdigest()
+        """See `digest_of`."""
+        return digest_of(self.sums)
 
     def fetch(self, cache_dir: Path, *, notice: Notice) -> Path:
         """See Software. Raises ProgramsDiffer."""
-        recorded = recorded_sums(self.sums, recording=RECORDING)
-
-        def is_whole(entry: Path) -> bool:
-            if entry.is_dir():
-                verify(entry, recorded, [self.program], where=str(entry), recording=RECORDING)
-            return entry.is_dir()
 
         def make(entry: Path) -> None:
             notice(f"{self.name} {self.version}: building with {self.toolchain} (the first time takes some minutes)")
             build(self, entry, cache_dir)
-            where = f"{self.name} {self.version} as {self.toolchain} built it"
-            verify(entry, recorded, [self.program], where=where, recording=RECORDING)
 
-        return cached(self, cache_dir, is_whole, make)
+        came = f"as {self.toolchain} built it"
+        return fetch_verified(self, cache_dir, self.sums, [self.program], make, came=came, recording=RECORDING)
 
 
 def go_program(name: str, folder: Path) -> GoProgram:
@@ -117,7 +100,6 @@ def build(program: GoProgram, target: Path, cache_dir: Path) -> None:
                 ["build", *flags, "-o", str(output), program.package],
                 Path(scratch), cache_dir, program.toolchain, environment,
             )  # fmt: skip
-    write_launchers([program.program], target / "bin")
 
 
 def _go(
@@ -161,7 +143,6 @@ def record(folder: Path, package: str, toolchain: str, cache_dir: Path, *, notic
         program = _pinned(folder.name, aside)
         build(program, Path(scratch) / "built", cache_dir)
         sums = sums_of(Path(scratch) / "built")
-        sums.pop(f"bin/{program.program}")
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("go.mod", "go.sum"):
             shutil.copy(aside / name, folder)

@@ -28,6 +28,7 @@ from provisioning.cache import Notice, sha256_of, user_cache
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
 from provisioning.hosts.requirement import Requirement
 from systems.software.cached import cached
+from systems.software.sums import differences, read_sums, write_sums
 
 MAVEN_TIMEOUT_S = 1800.0
 PROGRESS_EVERY_S = 10.0
@@ -91,18 +92,8 @@ def maven_jars(name: str, folder: Path) -> MavenJars:
 
 def recorded_sums(artifacts: Path) -> dict[str, str]:
     """Jar name -> SHA-256, as recorded."""
-    if not artifacts.is_file():
-        raise InvalidInput(
-            f"{artifacts} doesn't exist, so the jars can't be verified.",
-            next_step=f"python -m systems.software.maven --record {artifacts.parent}",
-        )
-    sums = {}
-    for number, line in enumerate(artifacts.read_text().splitlines(), start=1):
-        match = _ARTIFACT_LINE.fullmatch(line)
-        if match is None:
-            raise InvalidInput(f"{artifacts}, line {number}: not a sha256sum line for a jar: {line[:100]!r}.")
-        sums[match[2]] = match[1]
-    return sums
+    recording = f"python -m systems.software.maven --record {artifacts.parent}"
+    return read_sums(artifacts, _ARTIFACT_LINE, what="jar", recording=recording)
 
 
 def sums_of(libs: Path) -> dict[str, str]:
@@ -112,15 +103,7 @@ def sums_of(libs: Path) -> dict[str, str]:
 
 def verify(libs: Path, expected: Mapping[str, str], *, where: str) -> None:
     """Raises ArtifactsDiffer naming every jar that is missing, not recorded or different."""
-    actual = sums_of(libs)
-    problems = [f"missing: {name}" for name in sorted(expected.keys() - actual.keys())]
-    problems += [f"not recorded: {name}" for name in sorted(actual.keys() - expected.keys())]
-    problems += [
-        f"differs: {name} is {actual[name]}, recorded {expected[name]}"
-        for name in sorted(expected.keys() & actual.keys())
-        if actual[name] != expected[name]
-    ]
-    if problems:
+    if problems := differences(sums_of(libs), expected):
         raise ArtifactsDiffer(
             f"{where}: {len(problems)} of the jars aren't the recorded ones:\n  " + "\n  ".join(problems),
             next_step=f"Nothing was installed. If they are damaged, remove {libs} and repeat; if the pom was changed on purpose, "
@@ -181,7 +164,7 @@ def record(jars: MavenJars, cache_dir: Path, *, notice: Notice) -> int:
         libs = Path(scratch) / "libs"
         copy_dependencies(jars, libs, cache_dir, notice=notice)
         sums = sums_of(libs)
-    jars.artifacts.write_text("".join(f"{sums[name]}  {name}\n" for name in sorted(sums)))
+    write_sums(jars.artifacts, sums)
     return len(sums)
 
 

