@@ -21,6 +21,12 @@ from systems.registry import DURABILITY, SYSTEMS
 LEVEL = "2"  # acknowledged by a quorum, in page caches: what is looked at is the client or the record, not the disk
 
 
+def clear(hosts: Sequence[Host]) -> None:
+    """Ends every process, and empties the brokers' data directories."""
+    daemons.stop_everything(hosts)
+    on_all("emptying data directories", [host for host in hosts if host.record.role == "broker"], wipe)
+
+
 class ThreeNodes:
     """A cluster of three, once `running` is entered. `profile` is the system's, as in a campaign."""
 
@@ -48,7 +54,7 @@ class ThreeNodes:
             probe=Topic(PROBE_TOPIC, 1),
             daemon_niceness=profile.daemon_niceness,
         )
-        self._clear()
+        clear(self.hosts)
         try:
             self.deployment.install()
             self.deployment.configure(plan)
@@ -56,7 +62,7 @@ class ThreeNodes:
             self.deployment.create_topics()
             yield
         finally:
-            self._clear()
+            clear(self.hosts)
 
     def load(self, workload: Workload, *, seed: int = 1, limits: Limits | None = None) -> LoadSpec:
         """A load of the topic."""
@@ -70,7 +76,3 @@ class ThreeNodes:
             limits=limits or Limits(),
             probe_topic=PROBE_TOPIC,
         )
-
-    def _clear(self) -> None:
-        daemons.stop_everything(self.hosts)
-        on_all("emptying data directories", self.brokers, wipe)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ import pytest
 from contract.workload import Workload
 from systems.client import ClientSpec, Consumer, Producer
 from systems.kafka import client as kafka
+from tests.systems.told import Told
 
 TOPIC = "t"
 SPEC = ClientSpec(
@@ -53,28 +53,6 @@ GIVEN = {
     "compression.type": "lz4",
     "partitioner": "murmur2_random",
 }
-
-
-class Told:
-    """Implements Acknowledgements: keeps what it was told, in order."""
-
-    def __init__(self, awaited: int) -> None:
-        self.acknowledgements: list[tuple[int, int]] = []
-        self.failures: list[tuple[int, str]] = []
-        self._left = threading.Semaphore(0)
-        self._awaited = awaited
-
-    def acknowledged(self, sequence: int, partition: int) -> None:
-        self.acknowledgements.append((sequence, partition))
-        self._left.release()
-
-    def failed(self, sequence: int, error: str) -> None:
-        self.failures.append((sequence, error))
-        self._left.release()
-
-    def wait(self) -> None:
-        for _ in range(self._awaited):
-            assert self._left.acquire(timeout=60)
 
 
 class MockCluster:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,37 +18,13 @@ from systems.nats.consumer_client import places_of
 from systems.nats.producer_client import partition_chooser
 from systems.nats.wire_client import ConnectionLost, Message, Parser, header
 from tests.systems.nats_server import ScriptedNats
+from tests.systems.told import Told
 
 # What a server of version 2.15.1 said to acknowledgements, requests and mistakes, byte for byte.
 WIRE = (Path(__file__).parent / "recorded" / "nats" / "wire.txt").read_bytes()
 END = WIRE.index(b"-ERR")
 PARTITIONS = 3
 PAYLOAD = bytes(40)
-
-
-class Told:
-    """Implements Acknowledgements: keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.acknowledgements: list[tuple[int, int]] = []
-        self.failures: dict[int, str] = {}
-        self._more = threading.Condition()
-
-    def acknowledged(self, sequence: int, partition: int) -> None:
-        with self._more:
-            self.acknowledgements.append((sequence, partition))
-            self._more.notify_all()
-
-    def failed(self, sequence: int, error: str) -> None:
-        with self._more:
-            self.failures[sequence] = error
-            self._more.notify_all()
-
-    def wait_for(self, count: int, within_s: float = 5.0) -> None:
-        """Until so many messages are settled."""
-        with self._more:
-            settled = self._more.wait_for(lambda: len(self.acknowledgements) + len(self.failures) >= count, within_s)
-        assert settled, f"only {len(self.acknowledgements)} acknowledged, {self.failures} failed"
 
 
 @pytest.fixture
@@ -113,7 +88,7 @@ def test_every_message_is_acknowledged_once_with_its_partition(server: ScriptedN
     told.wait_for(300)
     producer.close()
     assert sorted(told.acknowledgements) == [(sequence, sequence % PARTITIONS) for sequence in range(300)]
-    assert told.failures == {}
+    assert dict(told.failures) == {}
     for partition in range(PARTITIONS):
         expected = [(f"t.{partition}", b"%d" % sequence) for sequence in range(partition, 300, PARTITIONS)]
         assert server.stream(partition).messages == expected
@@ -128,9 +103,9 @@ def test_what_no_stream_answers_fails_after_the_delivery_timeout(server: Scripte
     producer.send(0, PAYLOAD)
     told.wait_for(1)
     assert 0.3 <= time.monotonic() - began_s < 2.0
-    assert (told.failures, told.acknowledgements) == ({0: "TimedOut"}, [])
+    assert (dict(told.failures), told.acknowledgements) == ({0: "TimedOut"}, [])
     producer.close()
-    assert told.failures == {0: "TimedOut"}
+    assert dict(told.failures) == {0: "TimedOut"}
 
 
 @pytest.mark.parametrize(("leaderless", "stored"), [(2, True), (3, False)])
@@ -142,7 +117,7 @@ def test_a_stream_without_a_leader_is_tried_twice_more(server: ScriptedNats, lea
     producer.send(0, PAYLOAD)
     told.wait_for(1)
     producer.close()
-    assert (told.acknowledgements, told.failures) == (([(0, 0)], {}) if stored else ([], {0: "NoResponders"}))
+    assert (told.acknowledgements, dict(told.failures)) == (([(0, 0)], {}) if stored else ([], {0: "NoResponders"}))
     assert len(server.stream(0).messages) == stored
 
 
@@ -157,7 +132,7 @@ def test_an_error_instead_of_an_acknowledgement_fails_the_message(server: Script
         producer.send(sequence, b"%d" % sequence)
     told.wait_for(3)
     producer.close()
-    assert told.failures == {1: "JetStream10071"}
+    assert dict(told.failures) == {1: "JetStream10071"}
     assert sorted(told.acknowledgements) == [(0, 0), (2, 2)]
 
 
@@ -172,7 +147,7 @@ def test_a_lost_connection_fails_what_was_on_its_way_and_the_next_message_goes_o
     server.silent = False
     server.cut()
     told.wait_for(5)
-    assert told.failures == dict.fromkeys(range(5), "ConnectionLost")
+    assert dict(told.failures) == dict.fromkeys(range(5), "ConnectionLost")
     send_patiently(producer, 5)
     told.wait_for(6)
     producer.close()
@@ -203,7 +178,7 @@ def test_a_full_buffer_is_backpressure(server: ScriptedNats) -> None:
             taken += 1
     assert taken == 1_002
     producer.close()
-    assert len(told.failures) == taken
+    assert len(dict(told.failures)) == taken
 
 
 def test_closing_gives_up_what_is_not_acknowledged(server: ScriptedNats) -> None:
@@ -216,7 +191,7 @@ def test_closing_gives_up_what_is_not_acknowledged(server: ScriptedNats) -> None
     producer.close()
     producer.close()
     assert time.monotonic() - began_s < 3
-    assert list(told.failures) == [0]
+    assert list(dict(told.failures)) == [0]
 
 
 def test_without_acknowledgements_a_message_counts_when_it_is_written(server: ScriptedNats) -> None:

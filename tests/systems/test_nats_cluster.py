@@ -4,87 +4,41 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from contract.workload import Workload
-from provisioning.cache import user_cache
 from provisioning.errors import DeploymentError
 from provisioning.hosts import daemons
 from provisioning.hosts.agents import HttpRequest, http
-from provisioning.hosts.host import Host, on_all
 from provisioning.hosts.ssh import SshHost
-from provisioning.reset.wiping import wipe
-from provisioning.software.store import Store
 from systems.client import ClientSpec
 from systems.deployment import Plan, Topic
 from systems.nats import client, layout
 from systems.nats.deployment import NatsDeployment
 from systems.processes import collect_logs, states
-from systems.registry import DURABILITY, software
-from systems.settings import Drift, Settings, drift
+from systems.registry import DURABILITY
+from systems.settings import Drift, drift
+from tests.systems.real_cluster import Cluster, altered, configured
+from tests.systems.told import Told
 
 pytestmark = pytest.mark.integration
 MESSAGES = 1000
 PARTITIONS = 6
 
 
-@dataclasses.dataclass(frozen=True)
-class Cluster:
-    """A started deployment and what was intended of it."""
-
-    deployment: NatsDeployment
-    intended: Settings
-    brokers: tuple[Host, ...]
-
-
 @pytest.fixture(scope="module")
-def cluster(hosts: dict[str, SshHost]) -> Iterator[Cluster]:
+def cluster(hosts: dict[str, SshHost]) -> Iterator[Cluster[NatsDeployment]]:
     """Three servers at level 1. On broker-2 a file was changed behind the kit's back: it syncs every two minutes, as the default is."""
-    everyone = tuple(hosts.values())
-    brokers = tuple(host for host in everyone if host.record.role == "broker")
-    daemons.stop_everything(everyone)
-    on_all("emptying data directories", brokers, wipe)
-    deployment = NatsDeployment(everyone, Store(user_cache(), software()))
-    deployment.install()
     own = {"server/broker-3": {"jetstream.limits.max_ack_pending": "70000", "ping_max": "3"}}
-    intended = deployment.configure(Plan(DURABILITY["1"], (Topic("cycle", PARTITIONS),), {}, own))
-    path = f"{hosts['broker-2'].record.root}/etc/nats/nats-server.conf"
-    hosts["broker-2"].put(hosts["broker-2"].get(path).replace(b'"always"', b'"2m"'), path)
-    try:
-        deployment.start()
-        deployment.create_topics()
-        yield Cluster(deployment, intended, brokers)
-    finally:
-        daemons.stop_everything(everyone)
-        on_all("emptying data directories", brokers, wipe)
+    plan = Plan(DURABILITY["1"], (Topic("cycle", PARTITIONS),), {}, own)
+    with altered(NatsDeployment, hosts, plan, file="nats/nats-server.conf", old=b'"always"', new=b'"2m"') as started:
+        yield started
 
 
-class Settled:
-    """Implements Acknowledgements: counts, and tells when all are settled."""
-
-    def __init__(self) -> None:
-        self.partitions: dict[int, int] = {}
-        self.errors: list[str] = []
-        self.all = threading.Event()
-
-    def acknowledged(self, sequence: int, partition: int) -> None:
-        self.partitions[sequence] = partition
-        self._look()
-
-    def failed(self, sequence: int, error: str) -> None:
-        self.errors.append(f"{sequence}: {error}")
-        self._look()
-
-    def _look(self) -> None:
-        if len(self.partitions) + len(self.errors) == MESSAGES:
-            self.all.set()
-
-
-def spec_of(cluster: Cluster, **changes: object) -> ClientSpec:
+def spec_of(cluster: Cluster[NatsDeployment], **changes: object) -> ClientSpec:
     """How to connect, each message to another partition than the one before."""
     workload = Workload("w", 1000, 1024, 1.0, partitions=PARTITIONS, in_flight=MESSAGES, partitioning="round-robin")
     endpoints = cluster.deployment.endpoints()
@@ -92,7 +46,7 @@ def spec_of(cluster: Cluster, **changes: object) -> ClientSpec:
     return dataclasses.replace(spec, **changes)  # type: ignore[arg-type]
 
 
-def test_only_the_server_that_was_altered_drifts(cluster: Cluster) -> None:
+def test_only_the_server_that_was_altered_drifts(cluster: Cluster[NatsDeployment]) -> None:
     """Its sync interval and the digest of what it has read; on the others all that was rendered is what the processes say."""
     found = drift(cluster.intended, cluster.deployment.effective_settings())
     assert found[0] == Drift("server/broker-2", "jetstream.sync_interval", "always", "2m")
@@ -101,7 +55,7 @@ def test_only_the_server_that_was_altered_drifts(cluster: Cluster) -> None:
     assert {each.component for each in found} == {"server/broker-2"}
 
 
-def test_every_process_binds_its_hosts_address_only(cluster: Cluster) -> None:
+def test_every_process_binds_its_hosts_address_only(cluster: Cluster[NatsDeployment]) -> None:
     """No listener on 0.0.0.0 or on another host's address."""
     for host in cluster.brokers:
         pid = daemons.running(host)[layout.SERVER]
@@ -114,11 +68,11 @@ def test_every_process_binds_its_hosts_address_only(cluster: Cluster) -> None:
         assert sorted(listening) == sorted(f"{address}:{port:04X}" for port in ports)
 
 
-def test_what_is_acknowledged_is_counted_and_received_in_order(cluster: Cluster) -> None:
+def test_what_is_acknowledged_is_counted_and_received_in_order(cluster: Cluster[NatsDeployment]) -> None:
     """None before the load; afterwards the streams have what was acknowledged, and two members of a subscription share it."""
     assert cluster.deployment.messages_stored() == 0
-    settled = Settled()
-    producer = client.connect_producer(spec_of(cluster), settled)
+    told = Told(MESSAGES)
+    producer = client.connect_producer(spec_of(cluster), told)
     consumers = [
         client.connect_consumer(spec_of(cluster, members=2, member=member), "s", f"consumer-{member}")
         for member in (0, 1)
@@ -126,8 +80,8 @@ def test_what_is_acknowledged_is_counted_and_received_in_order(cluster: Cluster)
     try:
         for sequence in range(MESSAGES):
             producer.send(sequence, sequence.to_bytes(8, "big"))
-        assert settled.all.wait(60)
-        assert settled.errors == []
+        told.wait()
+        assert told.failures == []
         received: list[list[tuple[int, int]]] = [[], []]
         while sum(map(len, received)) < MESSAGES:
             before = sum(map(len, received))
@@ -141,14 +95,15 @@ def test_what_is_acknowledged_is_counted_and_received_in_order(cluster: Cluster)
     assert cluster.deployment.messages_stored() == MESSAGES
     assert cluster.deployment.under_replicated() == []
     assert [{at for at, _ in into} for into in received] == [{0, 2, 4}, {1, 3, 5}]
+    partition_of = dict(told.acknowledgements)
     for into in received:
         for partition in range(PARTITIONS):
             of_partition = [sequence for at, sequence in into if at == partition]
             assert of_partition == sorted(of_partition)
-        assert all(settled.partitions[sequence] == at for at, sequence in into)
+        assert all(partition_of[sequence] == at for at, sequence in into)
 
 
-def test_a_subscription_goes_on_where_it_was(cluster: Cluster) -> None:
+def test_a_subscription_goes_on_where_it_was(cluster: Cluster[NatsDeployment]) -> None:
     """What was acknowledged by the members before isn't delivered again."""
     consumer = client.connect_consumer(spec_of(cluster), "s", "another")
     try:
@@ -158,14 +113,14 @@ def test_a_subscription_goes_on_where_it_was(cluster: Cluster) -> None:
         consumer.close()
 
 
-def test_where_leaders_landed_is_told(cluster: Cluster) -> None:
+def test_where_leaders_landed_is_told(cluster: Cluster[NatsDeployment]) -> None:
     """Every partition of the trial's topic is at one of the servers; the probe topic's is in no count."""
     leaders = cluster.deployment.leaders()
     assert set(leaders) == {host.name for host in cluster.brokers}
     assert sum(leaders.values()) == PARTITIONS
 
 
-def test_the_streams_defaults_are_the_vendors(cluster: Cluster) -> None:
+def test_the_streams_defaults_are_the_vendors(cluster: Cluster[NatsDeployment]) -> None:
     """A stream for which nothing is asked gets what samebox writes down."""
     broker = cluster.brokers[0]
     admin = cluster.deployment._admin
@@ -176,14 +131,14 @@ def test_the_streams_defaults_are_the_vendors(cluster: Cluster) -> None:
     assert json.loads(http(broker, [HttpRequest("GET", url)])[0].body) == {"status": "ok"}
 
 
-def test_a_second_start_is_refused(cluster: Cluster) -> None:
+def test_a_second_start_is_refused(cluster: Cluster[NatsDeployment]) -> None:
     """What runs is never started over."""
     with pytest.raises(Exception, match="already running: server") as refusal:
         cluster.deployment.start()
     assert "broker-1" in str(refusal.value)
 
 
-def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster, tmp_path: Path) -> None:
+def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster[NatsDeployment], tmp_path: Path) -> None:
     """Every process is gone; logs and configuration of every host are fetched; asking on is an error, not a hang."""
     before = states(cluster.deployment.processes)
     assert all(state.pid and state.rss_peak_bytes and not state.out_of_memory for state in before)
@@ -198,15 +153,12 @@ def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster, tmp_path: 
         cluster.deployment.effective_settings()
 
 
-def test_a_server_that_dies_at_start_is_named_with_its_log(hosts: dict[str, SshHost], cluster: Cluster) -> None:
+def test_a_server_that_dies_at_start_is_named_with_its_log(hosts: dict[str, SshHost]) -> None:
     """A key that the server doesn't know ends the start long before its limit, with the reason that its log gives."""
-    on_all("emptying data directories", cluster.brokers, wipe)
-    deployment = NatsDeployment(tuple(hosts.values()), Store(user_cache(), software()))
-    deployment.install()
     misspelt = {"server/broker-2": {"jetstream.sync_intervall": "always"}}
-    deployment.configure(Plan(DURABILITY["2"], (Topic("cycle", 3),), {}, misspelt))
-    try:
-        with pytest.raises(DeploymentError, match=r"broker-2: server died(.|\n)*sync_intervall"):
-            deployment.start()
-    finally:
-        daemons.stop_everything(cluster.brokers)
+    plan = Plan(DURABILITY["2"], (Topic("cycle", 3),), {}, misspelt)
+    with (
+        configured(NatsDeployment, hosts, plan) as broken,
+        pytest.raises(DeploymentError, match=r"broker-2: server died(.|\n)*sync_intervall"),
+    ):
+        broken.deployment.start()

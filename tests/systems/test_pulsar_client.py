@@ -13,7 +13,7 @@ from contract.workload import Workload
 from systems.client import ClientSpec, printable
 from systems.pulsar import client as pulsar
 from tests.systems.pulsar_broker import Batch, ScriptedBroker
-from tests.systems.test_kafka_client import Told
+from tests.systems.told import Told
 
 MESSAGES = 20
 WORKLOAD = Workload("w", 1, 8, 1.0, partitions=1, batch_delay_ms=3, batch_bytes=100_000, in_flight=1000)

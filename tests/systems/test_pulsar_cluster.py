@@ -2,67 +2,47 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
 import pulsar  # type: ignore[import-untyped]
 import pytest
 
-from provisioning.cache import user_cache
 from provisioning.hosts import daemons
-from provisioning.hosts.host import Host, on_all
 from provisioning.hosts.ssh import SshHost
-from provisioning.reset.wiping import wipe
-from provisioning.software.store import Store
 from systems.deployment import Plan, Topic
 from systems.jvm.readback import look
 from systems.processes import collect_logs, states
 from systems.pulsar.deployment import PulsarDeployment
-from systems.registry import DURABILITY, software
-from systems.settings import Drift, Settings, drift
+from systems.registry import DURABILITY
+from systems.settings import Drift, drift
+from tests.systems.real_cluster import Cluster, altered
 
 pytestmark = pytest.mark.integration
 MESSAGES = 1000
 
 
-@dataclasses.dataclass(frozen=True)
-class Cluster:
-    """A started deployment and what was intended of it."""
-
-    deployment: PulsarDeployment
-    intended: Settings
-    brokers: tuple[Host, ...]
-
-
 @pytest.fixture(scope="module")
-def cluster(hosts: dict[str, SshHost]) -> Iterator[Cluster]:
+def cluster(hosts: dict[str, SshHost]) -> Iterator[Cluster[PulsarDeployment]]:
     """Nine processes at level 1; a bookie's key was changed behind the kit's back, one key of each kind of process is misspelt."""
-    everyone = tuple(hosts.values())
-    brokers = tuple(host for host in everyone if host.record.role == "broker")
-    daemons.stop_everything(everyone)
-    on_all("emptying data directories", brokers, wipe)
-    deployment = PulsarDeployment(everyone, Store(user_cache(), software()))
-    deployment.install()
     misspelt = {
         "zookeeper/broker-1": {"tickTme": "3000"},
         "bookie/broker-1": {"journalSyncDat": "true"},
         "broker/broker-3": {"loadBalancerEnabeld": "true"},
     }
-    intended = deployment.configure(Plan(DURABILITY["1"], (Topic("cycle", 6),), {}, misspelt))
-    path = f"{hosts['broker-2'].record.root}/etc/pulsar/bookkeeper.conf"
-    altered = hosts["broker-2"].get(path).replace(b"journalSyncData=true", b"journalSyncData=false")
-    hosts["broker-2"].put(altered, path)
-    try:
-        deployment.start()
-        deployment.create_topics()
-        yield Cluster(deployment, intended, brokers)
-    finally:
-        daemons.stop_everything(everyone)
-        on_all("emptying data directories", brokers, wipe)
+    plan = Plan(DURABILITY["1"], (Topic("cycle", 6),), {}, misspelt)
+    with altered(
+        PulsarDeployment,
+        hosts,
+        plan,
+        file="pulsar/bookkeeper.conf",
+        old=b"journalSyncData=true",
+        new=b"journalSyncData=false",
+    ) as started:
+        yield started
 
 
-def test_only_the_altered_and_the_misspelt_keys_drift(cluster: Cluster) -> None:
+def test_only_the_altered_and_the_misspelt_keys_drift(cluster: Cluster[PulsarDeployment]) -> None:
     """Also in bookies and ZooKeeper, which repeat keys that they don't know."""
     assert set(drift(cluster.intended, cluster.deployment.effective_settings())) == {
         Drift("bookie/broker-2", "journalSyncData", "true", "false"),
@@ -72,7 +52,7 @@ def test_only_the_altered_and_the_misspelt_keys_drift(cluster: Cluster) -> None:
     }
 
 
-def test_every_process_binds_its_hosts_address_only(cluster: Cluster) -> None:
+def test_every_process_binds_its_hosts_address_only(cluster: Cluster[PulsarDeployment]) -> None:
     """No listener on 0.0.0.0 or on another host's address."""
     ports = {"zookeeper": {2181, 3888}, "bookie": {3181, 8000}, "broker": {6650, 8080}}
     for host in cluster.brokers:
@@ -81,7 +61,7 @@ def test_every_process_binds_its_hosts_address_only(cluster: Cluster) -> None:
             assert {int(address.rpartition(":")[2]) for address in addresses} - {2888} == ports[daemon]
 
 
-def test_the_brokers_own_count_of_messages(cluster: Cluster) -> None:
+def test_the_brokers_own_count_of_messages(cluster: Cluster[PulsarDeployment]) -> None:
     """None before the load, and after it messages, not the batches that they came in."""
     assert cluster.deployment.messages_stored() == 0
     quiet = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
@@ -95,14 +75,14 @@ def test_the_brokers_own_count_of_messages(cluster: Cluster) -> None:
     assert cluster.deployment.under_replicated() == []
 
 
-def test_where_partitions_landed_is_told(cluster: Cluster) -> None:
+def test_where_partitions_landed_is_told(cluster: Cluster[PulsarDeployment]) -> None:
     """Every partition of the trial's topic is at one of the brokers; the probe topic's is in no count."""
     leaders = cluster.deployment.leaders()
     assert set(leaders) == {host.name for host in cluster.brokers}
     assert sum(leaders.values()) == 6
 
 
-def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster, tmp_path: Path) -> None:
+def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster[PulsarDeployment], tmp_path: Path) -> None:
     """A dead bookie is seen as lost replicas; then every process is gone, and logs and configuration are fetched."""
     before = states(cluster.deployment.processes)
     assert len(before) == 9

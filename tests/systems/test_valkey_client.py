@@ -19,7 +19,7 @@ from systems.valkey import client
 from systems.valkey.consumer_client import ValkeyConsumer, position_in
 from systems.valkey.entries_client import Entry, EntryReader
 from systems.valkey.resp_client import ConnectionLost, ErrorReply, Incomplete, all_replies, encoded, reply_at
-from tests.systems.test_kafka_client import Told
+from tests.systems.told import Told
 from tests.systems.valkey_server import ScriptedServer, Stream
 
 SESSION: list[tuple[tuple[str, ...], bytes]] = [

@@ -10,57 +10,33 @@ from pathlib import Path
 import pytest
 
 from contract.workload import Workload
-from provisioning.cache import user_cache
 from provisioning.errors import DeploymentError
 from provisioning.hosts import daemons
-from provisioning.hosts.host import Host, on_all
 from provisioning.hosts.ssh import SshHost
-from provisioning.reset.wiping import wipe
-from provisioning.software.store import Store
 from systems.client import ClientSpec
 from systems.deployment import Plan, Topic
 from systems.processes import collect_logs, states
-from systems.registry import DURABILITY, software
-from systems.settings import Drift, Settings, drift
+from systems.registry import DURABILITY
+from systems.settings import Drift, drift
 from systems.valkey import client
 from systems.valkey.deployment import ValkeyDeployment
 from systems.valkey.server import ask_server
-from tests.systems.test_kafka_client import Told
+from tests.systems.real_cluster import Cluster, altered, configured
+from tests.systems.told import Told
 
 pytestmark = pytest.mark.integration
 MESSAGES = 1000
 PARTITIONS = 6
 
 
-@dataclasses.dataclass(frozen=True)
-class Cluster:
-    """A started deployment and what was intended of it."""
-
-    deployment: ValkeyDeployment
-    intended: Settings
-    brokers: tuple[Host, ...]
-
-
 @pytest.fixture(scope="module")
-def cluster(hosts: dict[str, SshHost]) -> Iterator[Cluster]:
+def cluster(hosts: dict[str, SshHost]) -> Iterator[Cluster[ValkeyDeployment]]:
     """A primary and two replicas at level 1; on broker-2 a key was changed behind the kit's back."""
-    everyone = tuple(hosts.values())
-    brokers = tuple(host for host in everyone if host.record.role == "broker")
-    daemons.stop_everything(everyone)
-    on_all("emptying data directories", brokers, wipe)
-    deployment = ValkeyDeployment(everyone, Store(user_cache(), software()))
-    deployment.install()
-    intended = deployment.configure(Plan(DURABILITY["1"], (Topic("cycle", PARTITIONS),), {}, {}))
-    path = f"{hosts['broker-2'].record.root}/etc/valkey/valkey.conf"
-    altered = hosts["broker-2"].get(path).replace(b"maxclients 10000", b"maxclients 9999")
-    hosts["broker-2"].put(altered, path)
-    try:
-        deployment.start()
-        deployment.create_topics()
-        yield Cluster(deployment, intended, brokers)
-    finally:
-        daemons.stop_everything(everyone)
-        on_all("emptying data directories", brokers, wipe)
+    plan = Plan(DURABILITY["1"], (Topic("cycle", PARTITIONS),), {}, {})
+    with altered(
+        ValkeyDeployment, hosts, plan, file="valkey/valkey.conf", old=b"maxclients 10000", new=b"maxclients 9999"
+    ) as started:
+        yield started
 
 
 def spec(deployment: ValkeyDeployment, **changes: object) -> ClientSpec:
@@ -73,13 +49,13 @@ def spec(deployment: ValkeyDeployment, **changes: object) -> ClientSpec:
     return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
 
 
-def test_only_the_altered_key_drifts(cluster: Cluster) -> None:
+def test_only_the_altered_key_drifts(cluster: Cluster[ValkeyDeployment]) -> None:
     """Everything else that was rendered is what the running processes say of themselves, what they were built with as well."""
     found = drift(cluster.intended, cluster.deployment.effective_settings())
     assert set(found) == {Drift("server/broker-2", "maxclients", "10000", "9999")}
 
 
-def test_syncing_that_is_switched_off_underneath_is_drift(cluster: Cluster) -> None:
+def test_syncing_that_is_switched_off_underneath_is_drift(cluster: Cluster[ValkeyDeployment]) -> None:
     """A node that stops syncing while it runs is told, by what it says of itself and not by its file."""
     replica = cluster.deployment.processes[2]
     assert ask_server(replica, [("CONFIG", "SET", "appendfsync", "no")]) == [b"OK"]
@@ -90,7 +66,7 @@ def test_syncing_that_is_switched_off_underneath_is_drift(cluster: Cluster) -> N
         ask_server(replica, [("CONFIG", "SET", "appendfsync", "always")])
 
 
-def test_what_is_acknowledged_is_counted_and_read(cluster: Cluster) -> None:
+def test_what_is_acknowledged_is_counted_and_read(cluster: Cluster[ValkeyDeployment]) -> None:
     """By the server's own count, which is none before the load, and by two members of a subscription that share the partitions."""
     assert cluster.deployment.messages_stored() == 0
     told = Told(MESSAGES)
@@ -115,7 +91,7 @@ def test_what_is_acknowledged_is_counted_and_read(cluster: Cluster) -> None:
     again.close()
 
 
-def test_every_process_binds_its_hosts_address_only(cluster: Cluster) -> None:
+def test_every_process_binds_its_hosts_address_only(cluster: Cluster[ValkeyDeployment]) -> None:
     """No listener on 0.0.0.0 or on another host's address."""
     for process in cluster.deployment.processes:
         [told] = ask_server(process, [("INFO", "server")])
@@ -124,20 +100,20 @@ def test_every_process_binds_its_hosts_address_only(cluster: Cluster) -> None:
         assert lines == [f"listener0:name=tcp,bind={process.address},port=6379"]
 
 
-def test_where_the_streams_are_is_told(cluster: Cluster) -> None:
+def test_where_the_streams_are_is_told(cluster: Cluster[ValkeyDeployment]) -> None:
     """All of them at the first broker; and nothing lacks a copy."""
     assert cluster.deployment.leaders() == {"broker-1": PARTITIONS, "broker-2": 0, "broker-3": 0}
     assert cluster.deployment.under_replicated() == []
 
 
-def test_a_second_start_is_refused(cluster: Cluster) -> None:
+def test_a_second_start_is_refused(cluster: Cluster[ValkeyDeployment]) -> None:
     """What runs is never started over."""
     with pytest.raises(Exception, match="already running: server") as refusal:
         cluster.deployment.start()
     assert "broker-1" in str(refusal.value)
 
 
-def test_a_replica_that_is_gone_is_told(cluster: Cluster) -> None:
+def test_a_replica_that_is_gone_is_told(cluster: Cluster[ValkeyDeployment]) -> None:
     """By name, as what lacks its copies; and a message that has the other one is still acknowledged."""
     replica = cluster.deployment.processes[2]
     daemons.stop(replica.host)
@@ -151,7 +127,7 @@ def test_a_replica_that_is_gone_is_told(cluster: Cluster) -> None:
     assert told.acknowledgements == [(0, 0)]
 
 
-def test_a_quorum_that_is_gone_fails_messages(cluster: Cluster) -> None:
+def test_a_quorum_that_is_gone_fails_messages(cluster: Cluster[ValkeyDeployment]) -> None:
     """WAIT's short count is no error of the server's, and yet the message is reported failed."""
     daemons.stop(cluster.deployment.processes[1].host)
     told = Told(1)
@@ -161,7 +137,7 @@ def test_a_quorum_that_is_gone_fails_messages(cluster: Cluster) -> None:
     assert (told.acknowledgements, told.failures) == ([], [(0, "TooFewReplicas")])
 
 
-def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster, tmp_path: Path) -> None:
+def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster[ValkeyDeployment], tmp_path: Path) -> None:
     """Every process is gone; logs and configuration of every host are fetched; asking on is an error, not a hang."""
     daemons.stop_everything(cluster.brokers)
     assert all(state.pid is None for state in states(cluster.deployment.processes))
@@ -174,14 +150,11 @@ def test_stop_leaves_nothing_and_the_logs_come_home(cluster: Cluster, tmp_path: 
         cluster.deployment.under_replicated()
 
 
-def test_a_server_that_dies_at_start_is_named_with_its_log(hosts: dict[str, SshHost], cluster: Cluster) -> None:
+def test_a_server_that_dies_at_start_is_named_with_its_log(hosts: dict[str, SshHost]) -> None:
     """A key that the server doesn't know ends the start long before its limit, with the reason that its log gives."""
-    on_all("emptying data directories", cluster.brokers, wipe)
-    deployment = ValkeyDeployment(tuple(hosts.values()), Store(user_cache(), software()))
-    deployment.install()
-    deployment.configure(Plan(DURABILITY["2"], (Topic("cycle", 3),), {}, {"server/broker-1": {"no-such-key": "1"}}))
-    try:
-        with pytest.raises(DeploymentError, match=r"broker-1: server died(.|\n)*no-such-key"):
-            deployment.start()
-    finally:
-        daemons.stop_everything(cluster.brokers)
+    plan = Plan(DURABILITY["2"], (Topic("cycle", 3),), {}, {"server/broker-1": {"no-such-key": "1"}})
+    with (
+        configured(ValkeyDeployment, hosts, plan) as broken,
+        pytest.raises(DeploymentError, match=r"broker-1: server died(.|\n)*no-such-key"),
+    ):
+        broken.deployment.start()
