@@ -20,6 +20,7 @@ from systems.kafka.deployment import KafkaDeployment
 from systems.kafka.durability import LEVELS, level_settings
 from systems.processes import Process
 from systems.registry import DURABILITY
+from tests.systems.installed import Installed
 
 RECORDED = Path(__file__).with_name("recorded")
 
@@ -33,18 +34,6 @@ def host(name: str, address: str, role: Role = "broker") -> Host:
 
 BROKERS = [host(f"broker-{at}", f"10.0.0.{at}") for at in (1, 2, 3)]
 METADATA = [host(f"metadata-{at}", f"10.0.1.{at}", "metadata") for at in (1, 2, 3)]
-
-
-class Deployed:
-    """A store whose software is on every host already."""
-
-    def deploy(self, name: str, hosts: Sequence[Host]) -> str:
-        del hosts
-        return f"software/{name}"
-
-    def version(self, name: str) -> str:
-        del name
-        return "4.3.1"
 
 
 def plan(level: str = "1", **changes: Any) -> Plan:
@@ -117,7 +106,7 @@ def test_the_quorum_follows_the_replication_factor(copies: int, quorum: int) -> 
     with pytest.raises(
         DeploymentError, match="kafka needs 5 broker hosts for as many copies; the inventory has 3"
     ) as refusal:
-        KafkaDeployment(BROKERS, Deployed()).intended_settings(plan(replication_factor=5))
+        KafkaDeployment(BROKERS, Installed("4.3.1")).intended_settings(plan(replication_factor=5))
     assert "replication_factor" in refusal.value.next_step
 
 
@@ -133,7 +122,7 @@ def test_the_level_goes_over_the_clients_settings() -> None:
     """A profile sets the client as it likes, but what an acknowledgement promises is the level's."""
     tidied = "rm -rf /srv/{0}/tmp/processes; mkdir -p /srv/{0}/tmp/processes; rm -f /srv/{0}/log/kafka-broker.log"
     brokers = [ScriptedHost(each.record, {tidied.format(each.name): ""}) for each in BROKERS]
-    deployment = KafkaDeployment(brokers, Deployed())
+    deployment = KafkaDeployment(brokers, Installed("4.3.1"))
     deployment.install()
     deployment.configure(plan("3", overrides={"client": {"acks": "all", "max_partition_fetch_bytes": "1"}}))
     assert deployment.endpoints().client_settings == {"acks": "1", "max_partition_fetch_bytes": "1"}

@@ -23,6 +23,7 @@ from systems.nats.durability import CANNOT, LEVELS, level_settings
 from systems.nats.readback import missing_members, runtime_settings, server_settings, stream_settings, streams_of
 from systems.registry import DURABILITY
 from systems.settings import Drift, drift
+from tests.systems.installed import Installed
 
 RECORDED = Path(__file__).with_name("recorded") / "nats"
 NESTED = """\
@@ -47,18 +48,6 @@ def host(number: int, role: Role = "broker", *, address: str = "127.99.0.1") -> 
 
 
 BROKERS = [host(at) for at in (1, 2, 3)]
-
-
-class Deployed:
-    """A store whose software is on every host already."""
-
-    def deploy(self, name: str, hosts: Sequence[Host]) -> str:
-        del hosts
-        return f"software/{name}"
-
-    def version(self, name: str) -> str:
-        del name
-        return "2.15.1"
 
 
 def plan(level: str = "1", **changes: Any) -> Plan:
@@ -237,7 +226,7 @@ def test_hosts_for_metadata_have_nothing_to_do() -> None:
 )
 def test_a_level_is_when_servers_sync_and_what_clients_wait_for(level: str, sync: str, acks: str) -> None:
     """In every server's file, and in the settings that clients get, whatever the plan's own say."""
-    deployment = NatsDeployment(BROKERS, Deployed())
+    deployment = NatsDeployment(BROKERS, Installed("2.15.1"))
     deployment.install()
     asked = plan(level, overrides={"client": {"pull_messages": "9", "acks": "none"}})
     intended = deployment.intended_settings(asked)
@@ -250,7 +239,7 @@ def test_a_level_is_when_servers_sync_and_what_clients_wait_for(level: str, sync
 def test_levels_that_it_cannot_give_are_refused_with_those_that_it_can(level: str) -> None:
     """Before anything is written; each has its reason."""
     with pytest.raises(UnsupportedDurability) as caught:
-        NatsDeployment(BROKERS, Deployed()).intended_settings(plan(level))
+        NatsDeployment(BROKERS, Installed("2.15.1")).intended_settings(plan(level))
     assert caught.value.next_step == "Levels it has: 1, 2, none."
     assert CANNOT.keys() | LEVELS.keys() == DURABILITY.keys()
 
@@ -263,19 +252,19 @@ def test_overrides_of_one_server_of_all_of_the_runtime_and_of_streams() -> None:
         "go/server": {"GOMEMLIMIT": "123"},
         "topic": {"compression": "s2"},
     }
-    intended = NatsDeployment(BROKERS, Deployed()).intended_settings(plan(overrides=own))
+    intended = NatsDeployment(BROKERS, Installed("2.15.1")).intended_settings(plan(overrides=own))
     assert [intended[f"server/broker-{at}"]["max_pending"] for at in (1, 2, 3)] == ["5", "6", "5"]
     assert intended["server/broker-1"]["jetstream.max_file_store"] == "7"
     assert intended["go/server/broker-3"] == {"GOMEMLIMIT": "123"}
     assert intended["topic"]["compression"] == "s2"
     with pytest.raises(DeploymentError, match=r"unknown component 'broker'"):
-        NatsDeployment(BROKERS, Deployed()).intended_settings(plan(overrides={"broker": {"a": "1"}}))
+        NatsDeployment(BROKERS, Installed("2.15.1")).intended_settings(plan(overrides={"broker": {"a": "1"}}))
 
 
 def test_fewer_servers_than_copies_are_refused() -> None:
     """Before anything is written."""
     with pytest.raises(DeploymentError, match="nats needs 3 broker hosts for as many copies; the inventory has 2"):
-        NatsDeployment(BROKERS[:2], Deployed()).intended_settings(plan())
+        NatsDeployment(BROKERS[:2], Installed("2.15.1")).intended_settings(plan())
 
 
 def test_the_runtimes_limit_goes_by_the_hosts_memory() -> None:

@@ -26,6 +26,7 @@ from systems.pulsar.deployment import PulsarDeployment
 from systems.pulsar.durability import LEVELS, level_settings
 from systems.registry import DURABILITY
 from systems.settings import Drift, drift
+from tests.systems.installed import Installed
 
 RECORDED = Path(__file__).with_name("recorded")
 
@@ -284,18 +285,6 @@ class Willing(ScriptedHost):
         return Completed(command, "", "", 0)
 
 
-class Installed:
-    """Implements SoftwareStore: all is there."""
-
-    def deploy(self, name: str, hosts: Sequence[Host]) -> str:
-        del hosts
-        return f"software/{name}"
-
-    def version(self, name: str) -> str:
-        del name
-        return "4.2.4"
-
-
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_start_gives_the_namespace_its_policy(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once all are registered, and whole: the level's quorums, and the vendor's rate of durable cursor writes."""
@@ -310,7 +299,7 @@ def test_a_start_gives_the_namespace_its_policy(level: str, monkeypatch: pytest.
         return [HttpResponse(204, "")]
 
     monkeypatch.setattr("systems.pulsar.admin.http", answer)
-    deployment = PulsarDeployment([Willing(each.record) for each in BROKERS], Installed())
+    deployment = PulsarDeployment([Willing(each.record) for each in BROKERS], Installed("4.2.4"))
     deployment.install()
     intended = deployment.configure(plan(level))["namespace"]
     deployment.start()
@@ -353,7 +342,7 @@ def test_first_metadata_that_got_no_answer_are_asked_for_again(monkeypatch: pyte
     monkeypatch.setattr("systems.pulsar.admin.http", lambda _host, _requests: [HttpResponse(204, "")])
     for times in (1, 2):
         setup = Unanswered(BROKERS[0].record, times=times)
-        deployment = PulsarDeployment([setup, *(Willing(each.record) for each in BROKERS[1:])], Installed())
+        deployment = PulsarDeployment([setup, *(Willing(each.record) for each in BROKERS[1:])], Installed("4.2.4"))
         deployment.install()
         deployment.configure(plan())
         if times == 1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from systems.valkey.deployment import ValkeyDeployment
 from systems.valkey.durability import CANNOT, DIFFERENCES, LEVELS, durability_table, level_settings
 from systems.valkey.readback import info, online, pairs, settings_of
 from systems.valkey.resp_client import Reply, all_replies, encoded
+from tests.systems.installed import Installed
 from tests.systems.valkey_server import commands_of
 
 RECORDED = Path(__file__).with_name("recorded") / "valkey"
@@ -38,18 +38,6 @@ def host(name: str, address: str, role: Role = "broker", disks: int = 2) -> Scri
 
 
 BROKERS = [host(f"broker-{at}", f"10.0.0.{at}") for at in (1, 2, 3)]
-
-
-class Deployed:
-    """A store whose software is on every host already."""
-
-    def deploy(self, name: str, hosts: Sequence[Host]) -> str:
-        del hosts
-        return f"software/{name}"
-
-    def version(self, name: str) -> str:
-        del name
-        return "9.1.2.post2"
 
 
 def plan(level: str = "1", **changes: Any) -> Plan:
@@ -92,7 +80,7 @@ def deployed(
     """A deployment that is configured, and whose servers reply so."""
     answering = Answering(replies)
     monkeypatch.setattr(server, "ask", answering)
-    deployment = ValkeyDeployment(BROKERS, Deployed())
+    deployment = ValkeyDeployment(BROKERS, Installed("9.1.2.post2"))
     deployment.install()
     deployment.configure(asked)
     return deployment, answering
@@ -114,10 +102,10 @@ def test_as_many_replicas_as_copies(copies: int) -> None:
     servers, asked = layout.servers(BROKERS), plan(replication_factor=copies)
     followers = [each for each in servers if "replicaof" in settings(layout.config(each, servers, asked))]
     assert followers == list(servers[1:copies])
-    intended = ValkeyDeployment(BROKERS, Deployed()).intended_settings(asked)
+    intended = ValkeyDeployment(BROKERS, Installed("9.1.2.post2")).intended_settings(asked)
     assert intended["replication/broker-1"] == {"role": "master", "connected_slaves": str(copies - 1)}
     with pytest.raises(DeploymentError, match="valkey needs 5 broker hosts"):
-        ValkeyDeployment(BROKERS, Deployed()).intended_settings(plan(replication_factor=5))
+        ValkeyDeployment(BROKERS, Installed("9.1.2.post2")).intended_settings(plan(replication_factor=5))
 
 
 def test_a_broker_needs_a_disk() -> None:
@@ -170,14 +158,14 @@ def test_memory_and_overrides_reach_the_files() -> None:
         memory={"server": {"maxmemory": "4294967296"}},
         overrides={"server": {"io-threads": "2", "hz": "20"}, "server/broker-2": {"repl-backlog-size": "256mb"}},
     )
-    intended = ValkeyDeployment(BROKERS, Deployed()).intended_settings(asked)
+    intended = ValkeyDeployment(BROKERS, Installed("9.1.2.post2")).intended_settings(asked)
     assert {each: intended["server/broker-1"][each] for each in ("maxmemory", "io-threads", "hz")} == {
         "maxmemory": "4294967296", "io-threads": "2", "hz": "20",
     }  # fmt: skip
     assert intended["server/broker-1"]["repl-backlog-size"] == "10485760"
     assert intended["server/broker-2"]["repl-backlog-size"] == str(256 * 2**20)
     with pytest.raises(DeploymentError, match=r"'sever'\. Did you mean 'server'"):
-        ValkeyDeployment(BROKERS, Deployed()).intended_settings(plan(overrides={"sever": {"hz": "1"}}))
+        ValkeyDeployment(BROKERS, Installed("9.1.2.post2")).intended_settings(plan(overrides={"sever": {"hz": "1"}}))
 
 
 def test_every_key_is_rendered_once() -> None:
@@ -218,7 +206,7 @@ def test_an_empty_value_is_written_so_that_it_is_read() -> None:
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_real_server_shows_no_drift(number: int) -> None:
     """What a primary and a replica said that ran with these files, build and place included."""
-    deployment = ValkeyDeployment(BROKERS, Deployed())
+    deployment = ValkeyDeployment(BROKERS, Installed("9.1.2.post2"))
     name = f"broker-{number}"
     intended = {key: own for key, own in deployment.intended_settings(plan()).items() if key.endswith(name)}
     effective = settings_of(deployment.processes[number - 1], recorded(f"config-{number}"), recorded(f"info-{number}"))
