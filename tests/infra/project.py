@@ -58,7 +58,8 @@ class Project:
 
     def __init__(self, folder: Path, preset: str, cloud: Cloud, engine: Engine) -> None:
         self.folder, self.preset, self.cloud = folder / "project", preset, cloud
-        self.environment = environment_of(folder, cloud, engine)
+        # stacks of one name are in use by several processes of tests at once
+        self.environment = {**environment_of(folder, cloud, engine), "SAMEBOX_HOME": str(folder / "samebox")}
         lay_out(self.folder, CHECKOUT)
         shutil.copy(CHECKOUT / f"infra/presets/{preset}.yaml", self.folder / f"Pulumi.{preset}.yaml")
         key = folder / "operator_key"
