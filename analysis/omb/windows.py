@@ -22,11 +22,11 @@ from analysis.records.counting import NANOSECONDS, Counting, Times, added_up
 from analysis.records.latencies import (
     END_TO_END,
     PRODUCED_COLUMNS,
+    PRODUCED_LATENCIES,
     PUBLISH,
     SEND_DELAY,
     end_to_end,
     intended_in,
-    produced_latencies,
 )
 
 WINDOW_S = 10
@@ -72,8 +72,9 @@ def countings(span: Span, quantiles_ppm: Sequence[int]) -> Iterator[Counting]:
 def count_produced(rows: pa.Table, times: Times, *, span: Span) -> pa.Table:
     """metric, window, value_us, samples: of publish latency and send delay."""
     del times
-    latencies = produced_latencies(rows)
-    return pa.concat_tables([_counted(metric, latencies[metric], rows, span) for metric in (PUBLISH, SEND_DELAY)])
+    return pa.concat_tables(
+        [_counted(metric, PRODUCED_LATENCIES[metric](rows), rows, span) for metric in (PUBLISH, SEND_DELAY)]
+    )
 
 
 def count_consumed(rows: pa.Table, times: Times, *, span: Span) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -18,27 +18,22 @@ END_TO_END = "end_to_end_latency"
 SEND_DELAY = "send_delay"
 CLIENT_DELAY = "client_delay"
 PUBLISH_OF_PHASE = {BUILD: "publish_latency_build", TAIL: "publish_latency_tail"}
-PRODUCED_METRICS = (RESPONSE, PUBLISH, SEND_DELAY, CLIENT_DELAY)
 NO_SUBSCRIPTION = ""  # a producer's own times belong to no subscription
 PRODUCED_COLUMNS = ("intended_ns", "sent_ns", "acked_ns", "held_until_ns")
 CONSUMED_COLUMNS = ("subscription", "intended_ns", "received_ns")
+# What each latency of a producer is, of every message; null: unknown. A message acknowledged before its send call returned has a
+# publish latency of 0, never less (docs/records.md). The client's own delay begins when the system let go; null is skipped there.
+PRODUCED_LATENCIES: Mapping[str, Callable[[pa.Table], Column]] = {
+    RESPONSE: lambda rows: pc.subtract(rows["acked_ns"], rows["intended_ns"]),
+    PUBLISH: lambda rows: pc.max_element_wise(pc.subtract(rows["acked_ns"], rows["sent_ns"]), 0, skip_nulls=False),
+    SEND_DELAY: lambda rows: pc.subtract(rows["sent_ns"], rows["intended_ns"]),
+    CLIENT_DELAY: lambda rows: pc.subtract(
+        rows["sent_ns"], pc.max_element_wise(rows["intended_ns"], rows["held_until_ns"])
+    ),
+}
+PRODUCED_METRICS = tuple(PRODUCED_LATENCIES)
 # metric, subscription, values in ns of the messages that have one
 Samples = Iterator[tuple[str, str, npt.NDArray[np.int64]]]
-
-
-def produced_latencies(produced: pa.Table) -> Mapping[str, Column]:
-    """Response latency, publish latency, send delay and what of it is the client's own, of every message, by metric; null: unknown.
-
-    A message acknowledged before its send call returned has a publish latency of 0, never less (docs/records.md).
-    """
-    intended, sent, acked = (produced[name] for name in ("intended_ns", "sent_ns", "acked_ns"))
-    let_go = pc.max_element_wise(intended, produced["held_until_ns"])  # null is skipped
-    return {
-        RESPONSE: pc.subtract(acked, intended),
-        PUBLISH: pc.max_element_wise(pc.subtract(acked, sent), 0, skip_nulls=False),
-        SEND_DELAY: pc.subtract(sent, intended),
-        CLIENT_DELAY: pc.subtract(sent, let_go),
-    }
 
 
 def end_to_end(consumed: pa.Table) -> Column:
@@ -57,11 +52,11 @@ def intended_in(rows: pa.Table, phase: tuple[int, int] | None) -> Column:
 
 def produced_samples(rows: pa.Table, times: Times, only: Collection[str] = PRODUCED_METRICS) -> Samples:
     """The producers' latencies in the measured phase; publish latency in those that are told apart, too. `only`: of these metrics."""
-    latencies, measured = produced_latencies(rows), intended_in(rows, times.measured)
+    measured = intended_in(rows, times.measured)
     for metric in only:
-        yield metric, NO_SUBSCRIPTION, known(latencies[metric], measured)
+        yield metric, NO_SUBSCRIPTION, known(PRODUCED_LATENCIES[metric](rows), measured)
     for metric, phase in times.others.items():
-        yield metric, NO_SUBSCRIPTION, known(latencies[PUBLISH], intended_in(rows, phase))
+        yield metric, NO_SUBSCRIPTION, known(PRODUCED_LATENCIES[PUBLISH](rows), intended_in(rows, phase))
 
 
 def consumed_samples(rows: pa.Table, times: Times) -> Samples:

@@ -16,9 +16,9 @@ from analysis.records.latencies import (
     END_TO_END,
     NO_SUBSCRIPTION,
     PRODUCED_COLUMNS,
+    PRODUCED_LATENCIES,
     RESPONSE,
     end_to_end,
-    produced_latencies,
     second_of,
     subscriptions,
 )
@@ -68,7 +68,7 @@ def coarse_bucket(values_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 def count_produced_latency(rows: pa.Table, times: Times) -> pa.Table:
     """metric, subscription, second, bucket, samples, highest_ns: response latency. Second of the intended time; null: unanswered."""
-    return _latency(RESPONSE, NO_SUBSCRIPTION, rows["intended_ns"], produced_latencies(rows)[RESPONSE], times)
+    return _latency(RESPONSE, NO_SUBSCRIPTION, rows["intended_ns"], PRODUCED_LATENCIES[RESPONSE](rows), times)
 
 
 def count_consumed_latency(rows: pa.Table, times: Times) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.records.counting import Times
-from analysis.records.latencies import consumed_samples, produced_latencies, produced_samples
+from analysis.records.latencies import PRODUCED_LATENCIES, consumed_samples, produced_samples
 from tests.analysis.records.tables import consumed, produced
 
 TIMES = Times(0, (100, 200), {})
@@ -22,7 +22,7 @@ def test_the_times_of_a_producer() -> None:
     """Response from the intended send, publish from the actual one and never negative; null is what is unknown. The client's
     part of the send delay is counted from when the system let go.
     """
-    found = {metric: values.to_pylist() for metric, values in produced_latencies(produced(ROWS)).items()}
+    found = {metric: latency(produced(ROWS)).to_pylist() for metric, latency in PRODUCED_LATENCIES.items()}
     assert found == {
         "response_latency": [90, 20, None, None, None],
         "publish_latency": [60, 0, None, None, None],
