@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,8 +50,9 @@ def times_of(trial: Trial) -> Times:
     )
 
 
-def read(uri: str, content: Any, columns: Collection[str]) -> pa.Table:
-    """These columns of one file, whose name and folder say what it is; one that files of earlier versions don't have is null.
+def read(uri: str, content: Any, columns: Collection[str], rows_at_once: int) -> Iterator[pa.Table]:
+    """These columns of one file in tables of at most so many rows, in the file's order; its name and folder say what it is, and a
+    column that files of earlier versions don't have is null.
 
     `content`: a buffer of its bytes. Raises AnalysisError naming the file.
     """
@@ -60,17 +61,21 @@ def read(uri: str, content: Any, columns: Collection[str]) -> pa.Table:
         file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=[name for name in TEXTS if name in columns])
         _refuse_unknown(uri, kind, file.schema_arrow, file.metadata.metadata or {})
         there = [name for name in file.schema_arrow.names if name in columns]
-        read_rows = file.read(there, use_threads=False)
+        for rows in file.iter_batches(rows_at_once, columns=there, use_threads=False):
+            yield _as_asked(pa.Table.from_batches([rows]), kind, name, columns)
     except (pa.ArrowException, OSError) as error:
         cause = str(error).splitlines()[0]
         raise AnalysisError(f"{uri}: not a readable Parquet file: {cause}") from None
+
+
+def _as_asked(rows: pa.Table, kind: str, file: str, columns: Collection[str]) -> pa.Table:
     made: dict[str, Any] = {
-        field.name: read_rows[field.name] if field.name in there else pa.nulls(len(read_rows), field.type)
+        field.name: rows[field.name] if field.name in rows.column_names else pa.nulls(len(rows), field.type)
         for field in RECORDS[kind]
         if field.name in columns
     }
     if FILE in columns:
-        made[FILE] = pa.repeat(pa.scalar(name), len(read_rows)).dictionary_encode()
+        made[FILE] = pa.repeat(pa.scalar(file), len(rows)).dictionary_encode()
     return table(made)
 
 

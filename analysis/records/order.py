@@ -35,7 +35,7 @@ class Ordering:
 
 
 def count_stretches(rows: pa.Table, times: Times) -> pa.Table:
-    """One row per file and key: KEYS, first and last sequence and time, steps back, the deepest of them."""
+    """One row per key, file by file: KEYS, first and last sequence and time, steps back, the deepest of them."""
     del times
     codes, firsts = _codes(rows)
     # stable: rows of one key stay in the order in which they were received
@@ -97,8 +97,12 @@ def steps_back(stretches: pa.Table) -> pa.Table:
 
 
 def _steps_back(parts: Sequence[dict[str, Any]]) -> tuple[int, int]:
-    # within a consumer the names of files are the order of receipt; clocks only order the consumers
-    parts = sorted(parts, key=lambda part: (part["first_received_ns"], part[FILE]))
+    # within a file its own order counts, in which its parts come; within a consumer the names of files are the order of receipt; clocks
+    # only order the consumers
+    began_ns: dict[str, int] = {}
+    for part in parts:
+        began_ns.setdefault(part[FILE], part["first_received_ns"])
+    parts = sorted(parts, key=lambda part: (began_ns[part[FILE]], part[FILE]))
     steps, deepest = 0, 0
     last_of: dict[int, dict[str, Any]] = {}
     previous = None

@@ -19,7 +19,7 @@ from analysis.errors import AnalysisError
 from analysis.records.counting import Counting, Times
 from analysis.records.files import Records, read
 
-ROWS_AT_ONCE = 1_000_000  # of one trial and kind, that are counted together
+ROWS_AT_ONCE = 131_072  # of one trial and kind, that are counted together: what a worker's memory goes by
 FILES_IN_A_BATCH = 4  # that a task is handed at a time
 TABLES_AT_MOST = 8  # of one kind of counts, before a task merges them
 SPREAD = 64
@@ -32,7 +32,7 @@ Spread = tuple[str, str, int]
 
 
 def scan(spark: SparkSession, records: Records, countings: Countings) -> Counted:
-    """What the countings of every trial come to; one that found no file is missing. Raises AnalysisError naming a file that can't be
+    """What the countings of every trial come to; one that found no row is missing. Raises AnalysisError naming a file that can't be
     read, or that this version doesn't know.
     """
     kinds = {(trial, counting.kind) for trial, wanted in countings.items() for counting in wanted}
@@ -77,12 +77,12 @@ def count_files(
             for uri, content in zip(batch["path"], batch["content"], strict=True):
                 trial, kind, _ = uri.as_py().rsplit("/", 3)[1:]
                 columns = {column for each in _of(countings, trial, kind) for column in each.columns}
-                rows = read(uri.as_py(), content.as_buffer(), columns)
-                waiting[trial, kind].append(rows)
-                waiting_rows[trial, kind] += len(rows)
-                if waiting_rows[trial, kind] >= ROWS_AT_ONCE:
-                    count(trial, kind, waiting.pop((trial, kind)))
-                    del waiting_rows[trial, kind]
+                for rows in read(uri.as_py(), content.as_buffer(), columns, ROWS_AT_ONCE):
+                    waiting[trial, kind].append(rows)
+                    waiting_rows[trial, kind] += len(rows)
+                    if waiting_rows[trial, kind] >= ROWS_AT_ONCE:
+                        count(trial, kind, waiting.pop((trial, kind)))
+                        del waiting_rows[trial, kind]
         for (trial, kind), tables in waiting.items():
             count(trial, kind, tables)
     except AnalysisError as error:

@@ -52,6 +52,12 @@ def test_files_of_the_same_instant_are_merged_in_the_order_of_their_names() -> N
     assert _merged(_stretches([3, 4], file="b"), _stretches([1, 2], file="a"))[0].steps_back == 0
 
 
+def test_parts_of_a_file_keep_its_order_though_its_clock_went_back() -> None:
+    """A file that is read in parts has the steps back that it has in one: none here, one between the parts there."""
+    assert _merged(_stretches([1, 2], at=100), _stretches([3, 4], at=50))[0].steps_back == 0
+    assert _merged(_stretches([3, 4], at=100), _stretches([1, 2], at=50))[0].steps_back == 1
+
+
 def test_partitions_and_files_that_are_read_together_keep_apart() -> None:
     """Rows of two partitions in turn, and of a second file behind them: no step back but the one inside a partition."""
     rows = [
