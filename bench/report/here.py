@@ -34,6 +34,8 @@ READ_BY_ANALYSIS = (
 )  # without which there is no report
 END_TIMEOUT_S = 10.0
 LAST_LINES = 1_000  # of a job; the stack of one error of Spark's can be a hundred
+# The JVM lists files and hands their bytes on; what computes is Python. So its second compiler costs more than it saves.
+DRIVER_JVM = "-XX:-UsePerfData -XX:TieredStopAtLevel=1"
 MORE_MEMORY = "Its JVM had too little memory: give it more, for instance by SPARK_DRIVER_MEMORY=4g in the environment."
 _OF_A_JAVA_STACK = re.compile(r"\s+(at |\.\.\. \d+ more)")
 ERROR, NEXT = "error: ", "next: "  # how the job begins the lines of an error that is the operator's to fix
@@ -73,7 +75,7 @@ def submit_job(arguments: Sequence[str], *, master: str, on_line: Callable[[str]
             str(submit),
             *("--master", master, "--py-files", str(archive)),
             *("--conf", f"spark.local.dir={work}", "--conf", f"spark.sql.warehouse.dir={work}/warehouse"),
-            *("--conf", f"spark.driver.extraJavaOptions=-Djava.io.tmpdir={work} -XX:-UsePerfData"),
+            *("--conf", f"spark.driver.extraJavaOptions=-Djava.io.tmpdir={work} {DRIVER_JVM}"),
             str(JOB),
             *arguments,
         ]
@@ -82,7 +84,7 @@ def submit_job(arguments: Sequence[str], *, master: str, on_line: Callable[[str]
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_LAUNCHER_OPTS": "-XX:-UsePerfData",
+            "SPARK_LAUNCHER_OPTS": DRIVER_JVM,
             "MPLCONFIGDIR": work,
             "TMPDIR": work,
         }

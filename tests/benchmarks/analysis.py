@@ -29,6 +29,7 @@ from typing import Any
 
 from analysis.session import start_session
 from bench.campaign.estimate import gibibytes
+from bench.report.here import DRIVER_JVM
 from tests.benchmarks.comparison import Values, differences
 from tests.benchmarks.engines import PLAIN, REPORT, Case, DuckDb, Shuffled, Spark
 from tests.benchmarks.footprint import watched
@@ -99,8 +100,8 @@ class Compared:
 def main(arguments: Sequence[str]) -> int:
     """Runs the benchmark, or with --fresh one query; the only place that turns a difference into an exit code."""
     options = _parse(arguments)
-    # what spark-submit would be told; both engines get the same number of threads
-    master = f"--master local[{options.threads}] --conf spark.ui.showConsoleProgress=false"
+    # what `samebox report` tells spark-submit; both engines get the same number of threads
+    master = f"--master local[{options.threads}] --conf spark.ui.showConsoleProgress=false --driver-java-options '{DRIVER_JVM}'"
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{master} pyspark-shell"
     runs = [*options.runs, *[options.runs[-1]] * len(options.rows)]
     sizes = [Size(rows, options.trials, count) for rows, count in zip(options.rows, runs, strict=False)]
