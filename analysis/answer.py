@@ -11,6 +11,7 @@ from analysis.certainty.interval import FEWEST_BLOCKS, TOO_FEW_BLOCKS, why_no_ba
 from analysis.certainty.reach import dependence_of, reach_of
 from analysis.certainty.verdict import SHOWN
 from analysis.checks import Check
+from analysis.client_cpu import ClientCpu, client_cpu_warnings
 from analysis.comparison import BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion
 from analysis.evidence import Evidence
 from analysis.formatting import bounded, bounded_number, bounded_quantity, interval, number, ratios, size, words
@@ -46,6 +47,7 @@ def answer(
     excluded: Sequence[Exclusion],
     aa_outcomes: Sequence[ContestantOutcome] = (),
     checks: Sequence[Check] = (),
+    client_cpu: Sequence[ClientCpu] = (),
 ) -> Answer:
     """Puts the outcomes first, then the headline ratios. `aa_outcomes`: of A/A blocks, told only where something wasn't met.
     `checks`: what they only warned of is told.
@@ -59,6 +61,7 @@ def answer(
     warnings = size_warnings(campaign.manifest)
     warnings += silence_warnings(sound)
     warnings += warned_sentences(checks, {each.trial.name for each in trials} - unsound)
+    warnings += client_cpu_warnings(client_cpu)
     warnings += [excluded_sentence(excluded)] if excluded else []
     warnings += [f"In A/A blocks, {_outcome_sentence(o)}" for o in aa_outcomes if o.not_met or o.unknown]
     warnings += design_warnings(campaign)

@@ -22,6 +22,7 @@ from analysis.answer import answer
 from analysis.campaign import Campaign, read_campaign
 from analysis.checks import judge
 from analysis.claims.application import claim_rows
+from analysis.client_cpu import client_cpus
 from analysis.comparison import compare, count_outcomes, excluded_trials
 from analysis.cross_check import CHECKS as NATIVE_CHECKS
 from analysis.cross_check import cross_checks
@@ -97,7 +98,7 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         count_outcomes([evidence for evidence in trials if evidence.trial.is_aa is aa], checks) for aa in (False, True)
     )
     excluded = excluded_trials(trials, checks)
-    comparisons = compare(trials, checks, measured)
+    comparisons, client_cpu = compare(trials, checks, measured), client_cpus(trials, excluded)
     return Results(
         campaign=campaign,
         trials=trials,
@@ -107,7 +108,8 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         aa_outcomes=aa_outcomes,
         excluded=excluded,
         comparisons=comparisons,
-        answer=answer(campaign, trials, comparisons, outcomes, excluded, aa_outcomes, checks),
+        answer=answer(campaign, trials, comparisons, outcomes, excluded, aa_outcomes, checks, client_cpu),
+        client_cpu=client_cpu,
         cross_checks=cross_checks(trials, natives, checks, measured),
     )
 

@@ -68,6 +68,15 @@ def measurements(evidence: Evidence) -> list[Measurement]:
     return [measurement for part in parts for measurement in part(evidence)]
 
 
+def client_cpu_us(evidence: Evidence) -> float | None:
+    """CPU time of all workers per row that they recorded, in us; None if one of them, such as one that died, didn't tell it."""
+    workers = evidence.trial.document["observations"].get("workers") or []
+    messages = sum(int(worker["rows"] or 0) for worker in workers)
+    if not messages or any(worker["cpu_s"] is None for worker in workers):
+        return None
+    return sum(float(worker["cpu_s"]) for worker in workers) / messages * 1e6
+
+
 def is_withheld(evidence: Evidence, percentile: Percentile) -> bool:
     """Whether an end-to-end figure is below twice the bound on the clocks' offset, and so says nothing."""
     if percentile.metric != END_TO_END or percentile.value_ns is None:
@@ -174,11 +183,9 @@ def _machines(evidence: Evidence) -> Iterator[Measurement]:
 
 
 def _clients(evidence: Evidence) -> Iterator[Measurement]:
-    workers = evidence.trial.document["observations"].get("workers") or []
-    messages = sum(int(worker["rows"] or 0) for worker in workers)
-    if messages and all(worker["cpu_s"] is not None for worker in workers):  # a worker that died reported nothing
-        cpu_s = sum(float(worker["cpu_s"]) for worker in workers)
-        yield _measured(evidence, "client_cpu_per_message", cpu_s / messages * 1e6, messages)
+    if (cpu_us := client_cpu_us(evidence)) is not None:
+        rows = sum(int(worker["rows"] or 0) for worker in evidence.trial.document["observations"]["workers"])
+        yield _measured(evidence, "client_cpu_per_message", cpu_us, rows)
 
 
 def _measured(evidence: Evidence, name: str, value: float, samples: int) -> Measurement:

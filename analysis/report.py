@@ -12,6 +12,7 @@ from analysis.campaign import AA, AB, NANOSECONDS, Campaign, Trial
 from analysis.certainty.interval import Interval, NoiseBand, why_no_band
 from analysis.certainty.reach import dependence_of, reach_of
 from analysis.checks import Check, validity_of
+from analysis.client_cpu import ClientCpu
 from analysis.comparison import BlockRatio, Comparison, ContestantOutcome, Exclusion
 from analysis.cross_check import CrossCheck
 from analysis.evidence import Evidence
@@ -45,6 +46,7 @@ class Results:
     answer: Answer
     cross_checks: Sequence[CrossCheck]
     aa_outcomes: Sequence[ContestantOutcome] = ()
+    client_cpu: Sequence[ClientCpu] = ()
 
 
 def report_document(results: Results) -> dict[str, Any]:
@@ -60,6 +62,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "outcomes": [asdict(outcome) for outcome in results.outcomes],
         "aa_outcomes": [asdict(outcome) for outcome in results.aa_outcomes],
         "comparisons": [_comparison(found) for found in results.comparisons],
+        "client_cpu": [asdict(found) for found in results.client_cpu],
         "can_show": {**asdict(reach), "sentence": reach.sentence},
         "dependence": {**asdict(dependence), "sentence": dependence.sentence},
         "excluded": [asdict(exclusion) for exclusion in results.excluded],
