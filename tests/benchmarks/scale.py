@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.worker.schedule import CHUNK_MESSAGES
+from bench.worker.records import FILE_ROWS, FILE_S
 from provisioning.testbeds.aws.cost import GIB, emr_step
 from provisioning.testbeds.aws.emr_sizes import load_nodes, sizes_on
 from provisioning.testbeds.aws.prices import PriceTable, load_prices
@@ -38,9 +38,13 @@ VCPU_SHARE = (
 )
 NODE_BYTES_PER_S = {"m5.2xlarge": 2.5e9 / 8, "m5.4xlarge": 5e9 / 8}  # what the network card sustains
 START_S = 600.0  # until the cluster takes the step
-FOOTER_S = 2 * 0.030 / 16  # the driver's time per file: two round trips to S3, 16 files at once
-SCANS = 8.5  # of each file: 10 of produced, 7 of consumed
-REQUESTS_PER_SCAN = 4  # the footer in two, and the columns
+LISTED_S = (
+    2 * 0.100 / 1000
+)  # the driver's time per file and scan: a thousand names a request, and as long to plan for them
+SCANS = (
+    2  # of each file: all counts, then the values at the wanted ranks; a third only of trials in which messages differ
+)
+REQUESTS_PER_SCAN = 2  # how long it is, and all of it
 
 Summary = Mapping[str, Any]
 
@@ -88,7 +92,7 @@ def run_on(instance_type: str, instances: int, measured: Rates, prices: PriceTab
     workers = instances - 1
     sizes = sizes_on(instance_type, workers, where="a cluster of", next_step="Compute with another one.")
     vcpus = sizes.executors * sizes.executor.cores
-    driver_s = ROWS / CHUNK_MESSAGES * FOOTER_S
+    driver_s = ROWS / FILE_ROWS * SCANS * LISTED_S
     network_s = ROWS * measured.read_bytes_per_row / (workers * NODE_BYTES_PER_S[instance_type])
     compute_s = ROWS * measured.core_s_per_row / (vcpus * VCPU_SHARE)
     shape = replace(load_shape(stack_file(ROOT, STACK)), report_instance_type=instance_type, report_instances=instances)
@@ -187,17 +191,18 @@ def basis(summary: Summary) -> str:
     measured, prices = rates(summary), load_prices()
     region = load_shape(stack_file(ROOT, STACK)).region
     bandwidths = ", ".join(f"{kind} {each * 8 / 1e9:g}" for kind, each in NODE_BYTES_PER_S.items())
+    filled = f"where a producer sends {FILE_ROWS / FILE_S:,.0f} a second or more; else what it sends in {FILE_S:g} s"
     core_s, kept, read = measured.core_s_per_row * 1e6, measured.bytes_per_row, measured.read_bytes_per_row
     lines = [
         ["core-seconds per million rows", f"{core_s:.2f}", "measured, largest job with its start: (seconds - reading) x cores / rows"],
         ["bytes per row in S3", f"{kept:.1f}", "measured, made-up latencies"],
         ["bytes read per row", f"{read:.0f}", "measured, same job: all read calls, shuffles and pipes among them"],
-        ["rows per file", f"{CHUNK_MESSAGES:,}", "what the load generator writes"],
+        ["rows per file", f"{FILE_ROWS:,}", filled],
         ["a vCPU's share of a core's work", f"{VCPU_SHARE:g}", "assumed"],
         ["a node's network, Gbit/s", bandwidths, "assumed"],
-        ["driver's seconds per file", f"{FOOTER_S:.5f}", "assumed: two round trips of 30 ms to S3, 16 files at once"],
+        ["driver's seconds per file and scan", f"{LISTED_S:.4f}", "assumed: listed by the thousand in 0.1 s, planned in as long"],
         ["seconds until the cluster works", f"{START_S:.0f}", "assumed"],
-        ["scans of a file", f"{SCANS:g}", "counted in analysis/pipeline.py: 10 of produced, 7 of consumed"],
+        ["scans of a file", f"{SCANS:g}", "analysis/pipeline.py: all counts, then values; a third of trials in which messages differ"],
         ["requests per file and scan", f"{REQUESTS_PER_SCAN}", "assumed"],
         ["prices", f"{region}, {prices.pinned}", "[prices.toml](../provisioning/testbeds/aws/prices.toml), on demand, without tax"],
     ]  # fmt: skip
@@ -218,14 +223,14 @@ def cost(summary: Summary) -> str:
         lines.append([f"{count} x {kind}", str(run.vcpus), *hours, within, f"${run.dollars:,.2f}"])
     limit = f"within the step's {STEP_LIMIT_S / 3600:g} h"
     clusters = _table(("cluster", "vCPUs", "driver h", "network h", "compute h", "job h", limit, "cluster"), lines)
-    files, gib = ROWS / CHUNK_MESSAGES, ROWS * measured.bytes_per_row / GIB
+    files, gib = ROWS / FILE_ROWS, ROWS * measured.bytes_per_row / GIB
     puts = files / 1000 * prices.price("service", "s3_thousand_puts", region)
     gets = files * SCANS * REQUESTS_PER_SCAN / 1000 * prices.price("service", "s3_thousand_gets", region)
     stored = gib * prices.price("service", "s3_gib_month", region)
     others = [
         ["records in S3 for a month", f"{gib:,.0f} GiB", f"${stored:,.2f}"],
         ["uploads", f"{files / 1e6:.2f} million files", f"${puts:,.2f}"],
-        ["reading requests", f"{files * SCANS * REQUESTS_PER_SCAN / 1e6:.0f} million", f"${gets:,.2f}"],
+        ["reading requests", f"{files * SCANS * REQUESTS_PER_SCAN / 1e6:.2f} million", f"${gets:,.2f}"],
     ]
     return f"{clusters}\n\n{_table(('beside the cluster', 'how much', 'dollars'), others)}"
 
