@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from contract.constraints import Checked, Pattern, Range
 from contract.message import HEADER_BYTES
@@ -14,6 +14,7 @@ Arrivals = Literal["constant", "poisson"]
 Partitioning = Literal["sticky", "round-robin"]
 Keys = Literal["none", "round-robin", "random"]
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
 # where a search begins when the file doesn't say what it expects: low enough for most systems, five doublings below its bound
 _SEARCH_BEGINS_AT = 1 / 32
 _MOST_POOL_BYTES = 256 * 2**20

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from contract.durability import DEFAULT_REPLICATION_FACTOR, Variant
+from contract.workload import COMPRESSIONS, Compression
 from provisioning.hosts.host import Host
 from provisioning.hosts.requirement import Requirement
 from provisioning.software.software import Software
@@ -49,6 +50,7 @@ class System:
     `native_tool` is the load tool that it comes with, None = none. `write_amplification` is how often a host writes each stored byte
     (2 = a journal beside the storage), for the disk estimate; `start_s` is how long its cluster takes from its configuration to its
     first topic, for the estimate of time. `producer_rate`: what to expect of one producer at most.
+    `compressions`: what its client can do.
     """
 
     deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]
@@ -69,6 +71,7 @@ class System:
     operator_requirements: tuple[Requirement, ...] = ()
     archive: Callable[[Path], Software] | None = None
     native_tool: NativeTool | None = None
+    compressions: tuple[Compression, ...] = COMPRESSIONS
 
     @property
     def levels(self) -> tuple[str, ...]:

@@ -69,6 +69,10 @@ class Experiment:
         """Whether a system is to be run at one of the durabilities."""
         return durability in self.durability_of.get(system, self.durability)
 
+    def runs(self, system: str, durability: str) -> bool:
+        """Whether it is: a system that can't give a durability leaves its cell empty."""
+        return self.asks(system, durability) and durability in SYSTEMS[system].levels
+
 
 @dataclass(frozen=True)
 class Campaign:
@@ -228,6 +232,13 @@ def _wrong_experiment(campaign: Campaign, each: Experiment, prefix: str) -> Iter
     for level in each.durability:
         if level not in DURABILITY:
             yield f"key '{prefix}durability': unknown level {level!r}. Valid choices: {', '.join(DURABILITY)}."
+    runs = [name for name in systems if name in SYSTEMS and any(each.runs(name, level) for level in each.durability)]
+    for at, workload in enumerate(each.workloads):
+        for name in (name for name in runs if workload.compression not in SYSTEMS[name].compressions):
+            yield (
+                f"key '{prefix}workloads.{at}.compression': the client of {name} doesn't know {workload.compression!r}, only "
+                f"{', '.join(SYSTEMS[name].compressions)}. Change it, or leave {name} out of 'systems'."
+            )
     for name, own in each.durability_of.items():
         if name not in systems or not set(own) <= set(each.durability):
             yield (
@@ -287,7 +298,7 @@ def order_of(campaign: Campaign) -> tuple[TrialSpec, ...]:
                     (system, name)
                     for system in campaign.systems_of(each)
                     for name in compared
-                    if each.asks(system, name) and name in SYSTEMS[system].levels
+                    if each.runs(system, name)
                 ]
                 places = places_in(block, contestants, campaign.order, shuffler) if contestants else []
                 for position, (system, name) in enumerate(places, start=1):

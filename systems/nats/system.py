@@ -41,4 +41,5 @@ NATS = System(
         "with 2 busy cores",
     ),
     native_tool=NatsBench(),
+    compressions=("none",),
 )

@@ -33,4 +33,5 @@ VALKEY = System(
     ),
     # the vendor's valkey-benchmark isn't in the wheel that the server comes from
     native_tool=None,
+    compressions=("none",),
 )

@@ -153,6 +153,17 @@ def test_unknown_level_names_the_choices(tmp_path: Path) -> None:
     assert "unknown level '9'. Valid choices: 1, 2, 2-bypass, 3, 4, 4-bypass, none." in said
 
 
+def test_compression_that_a_client_does_not_know_is_refused(tmp_path: Path) -> None:
+    """Before anything is started, with the system to leave out; the others take it."""
+    compressed = GOOD.replace("[[workloads]]", '[[workloads]]\ncompression = "lz4"', 1)
+    assert load_campaign(write(tmp_path, compressed)).workloads[0].compression == "lz4"
+    said = refusal(tmp_path, compressed.replace('["pulsar", "kafka"]', '["kafka", "nats", "valkey"]'))
+    for system in ("nats", "valkey"):
+        problem = f"key 'workloads.0.compression': the client of {system} doesn't know 'lz4', only none."
+        assert f"{problem} Change it, or leave {system} out of 'systems'." in said
+    assert "client of kafka" not in said
+
+
 def test_missing_file_lists_what_is_there(tmp_path: Path) -> None:
     """A wrong file name is answered with the files of that folder."""
     write(tmp_path, GOOD)
