@@ -13,7 +13,7 @@ from systems.kafka.load_tool import ProducerPerformance
 from systems.kafka.own_values import OWN_VALUES
 from systems.software.maven import MAVEN, maven_jars
 from systems.software.release_jars import read_tarball
-from systems.system import BENCH_LOAD, ProducerRate, System
+from systems.system import ProducerRate, System, bench_load
 
 _HERE = Path(__file__).parent
 
@@ -34,6 +34,6 @@ KAFKA = System(
     ports=(CLIENT_PORT, CONTROLLER_PORT),
     write_amplification=1,
     start_s=10,
-    producer_rate=ProducerRate(93_300, BENCH_LOAD),
+    producer_rate=ProducerRate(172_700, bench_load("2026-11-25")),
     native_tool=ProducerPerformance(),
 )

@@ -14,7 +14,7 @@ from systems.nats.own_values import OWN_VALUES
 from systems.software.go_program import go_program
 from systems.software.release_wheel import read_wheel
 from systems.software.wheel import wheel_programs
-from systems.system import ProducerRate, System
+from systems.system import ProducerRate, System, bench_load
 
 _HERE = Path(__file__).parent
 
@@ -35,11 +35,7 @@ NATS = System(
     ports=(CLIENT_PORT, CLUSTER_PORT, MONITOR_PORT),
     write_amplification=2,
     start_s=5,
-    producer_rate=ProducerRate(
-        39_800,
-        "the client alone, without records, on 2026-11-25: 1,024-byte messages, 6 partitions, 3 copies, level 2, all on one machine "
-        "with 2 busy cores",
-    ),
+    producer_rate=ProducerRate(84_000, bench_load("2026-11-25")),
     native_tool=NatsBench(),
     compressions=("none",),
 )

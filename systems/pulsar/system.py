@@ -13,7 +13,7 @@ from systems.pulsar.load_tool import PulsarPerf
 from systems.pulsar.own_values import OWN_VALUES
 from systems.software.maven import MAVEN, maven_jars
 from systems.software.release_jars import read_tarball
-from systems.system import BENCH_LOAD, ProducerRate, System
+from systems.system import ProducerRate, System, bench_load
 
 _HERE = Path(__file__).parent
 
@@ -37,6 +37,6 @@ PULSAR = System(
     ports=(*ZOOKEEPER_PORTS, BOOKIE_PORT, BOOKIE_HTTP_PORT, SERVICE_PORT, WEB_PORT),
     write_amplification=2,
     start_s=26,
-    producer_rate=ProducerRate(31_750, f"{BENCH_LOAD}; half of what two processes sent"),
+    producer_rate=ProducerRate(37_850, f"{bench_load('2026-11-25')}; half of what two processes sent"),
     native_tool=PulsarPerf(),
 )

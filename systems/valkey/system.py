@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from systems.software.wheel import wheel_programs
-from systems.system import ProducerRate, System
+from systems.system import ProducerRate, System, bench_load
 from systems.valkey.deployment import ValkeyDeployment
 from systems.valkey.durability import CANNOT, DIFFERENCES, durability_table
 from systems.valkey.layout import MEMORY, PORT, PROGRAM
@@ -26,11 +26,7 @@ VALKEY = System(
     ports=(PORT,),
     write_amplification=1,
     start_s=3,
-    producer_rate=ProducerRate(
-        38_800,
-        "the best of 3 runs of make bench-load beside other work on 2026-11-25 (README): 1,024-byte messages, servers and clients on "
-        "one machine with 2 cores",
-    ),
+    producer_rate=ProducerRate(105_400, bench_load("2026-11-25")),
     # the vendor's valkey-benchmark isn't in the wheel that the server comes from
     native_tool=None,
     compressions=("none",),
