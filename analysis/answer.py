@@ -12,7 +12,7 @@ from analysis.certainty.reach import dependence_of, reach_of
 from analysis.certainty.verdict import SHOWN
 from analysis.checks import Check
 from analysis.client_cpu import ClientCpu, client_cpu_warnings
-from analysis.comparison import BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion
+from analysis.comparison import BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion, compared_trials
 from analysis.evidence import Evidence
 from analysis.formatting import bounded, bounded_number, bounded_quantity, interval, number, ratios, size, words
 from analysis.metrics import RATE
@@ -50,11 +50,11 @@ def answer(
     client_cpu: Sequence[ClientCpu] = (),
 ) -> Answer:
     """Puts the outcomes first, then the headline ratios. `aa_outcomes`: of A/A blocks, told only where something wasn't met.
-    `checks`: what they only warned of is told.
+    `checks`: what they only warned of is told, and so is what of `client_cpu` the brokers had to do without.
     """
     findings = [_outcome_sentence(outcome) for outcome in outcomes]
     unsound = {exclusion.trial for exclusion in excluded}
-    sound = [each for each in trials if each.trial.name not in unsound and not each.trial.is_aa]
+    sound = compared_trials(trials, excluded)
     findings += _search_sentences(sound)
     found = [each for each in comparisons if each.metric != RATE or each.cell not in _offered(sound)]
     findings += _ratio_sentences(found) if comparisons else _value_sentences(sound)

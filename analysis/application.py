@@ -98,7 +98,7 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         count_outcomes([evidence for evidence in trials if evidence.trial.is_aa is aa], checks) for aa in (False, True)
     )
     excluded = excluded_trials(trials, checks)
-    comparisons, client_cpu = compare(trials, checks, measured), client_cpus(trials, excluded)
+    comparisons, client_cpu = compare(trials, checks, measured), client_cpus(trials, excluded, measured)
     return Results(
         campaign=campaign,
         trials=trials,

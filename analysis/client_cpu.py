@@ -5,13 +5,13 @@ Where clients run beside brokers, what they take the brokers do without.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from analysis.comparison import Cell, Exclusion
-from analysis.evidence import Evidence
-from analysis.metrics import client_cpu_us
+from analysis.comparison import Cell, Exclusion, compared_trials
+from analysis.evidence import Evidence, measured_cores
+from analysis.metrics import CLIENT_CPU, Measurement
 
 SHARE_THAT_MATTERS = 0.05  # of the CPUs of a machine with clients and brokers, between two contestants
 
@@ -33,15 +33,17 @@ class ClientCpu:
     shared_cpus: float | None
 
 
-def client_cpus(trials: Sequence[Evidence], excluded: Sequence[Exclusion]) -> list[ClientCpu]:
+def client_cpus(
+    trials: Sequence[Evidence], excluded: Sequence[Exclusion], measured: Iterable[Measurement]
+) -> list[ClientCpu]:
     """Of every cell and contestant, by its trials that are compared and whose workers all reported their CPU time."""
+    us_per_message = {each.trial: each.value for each in measured if each.metric == CLIENT_CPU}
     found: dict[tuple[Cell, str], list[tuple[float, float, float | None]]] = {}
-    left_out = {each.trial for each in excluded}
-    for evidence in (each for each in trials if each.trial.name not in left_out and not each.trial.is_aa):
-        used, us_per_message = _cores(evidence), client_cpu_us(evidence)
-        if used is not None and us_per_message is not None:
+    for evidence in compared_trials(trials, excluded):
+        us, used = us_per_message.get(evidence.trial.name), _cores(evidence)
+        if us is not None and used is not None:
             key = (evidence.trial.cell, evidence.trial.contestant)
-            found.setdefault(key, []).append((us_per_message, used, _shared_cpus(evidence)))
+            found.setdefault(key, []).append((us, used, _shared_cpus(evidence)))
     return [
         ClientCpu(
             *cell,
@@ -76,19 +78,18 @@ def _took(own: ClientCpu) -> str:
 
 def _cores(evidence: Evidence) -> float | None:
     """Used by all workers in the measure phase; None if one of them didn't tell."""
-    workers = evidence.trial.document["observations"].get("workers") or []
-    measured = [worker.get("measured") for worker in workers]
-    if not measured or not all(measured):
-        return None
-    return sum(float(each["cpu_user_s"] + each["cpu_system_s"]) / float(each["seconds"]) for each in measured)
+    used = [measured_cores(worker) for worker in evidence.trial.document["observations"].get("workers") or []]
+    known = [cores for cores in used if cores is not None]
+    return sum(known) if known and len(known) == len(used) else None
 
 
 def _shared_cpus(evidence: Evidence) -> float | None:
-    """CPUs of the machines that run workers and brokers, each machine counted once; None if there is none, or it didn't tell."""
+    """CPUs of the machines that run workers and brokers; None if there is none, or it didn't tell."""
     roles = {host["name"]: host["role"] for host in evidence.trial.document["hosts"]}
-    cpus: dict[frozenset[str], float] = {}
-    for use in evidence.machines:
-        hosts = frozenset(evidence.trial.hosts_beside(use.host))
-        if use.cpus is not None and {"client", "broker"} <= {roles[name] for name in hosts}:
-            cpus[hosts] = use.cpus
-    return sum(cpus.values()) if cpus else None
+    cpus = [
+        use.cpus
+        for use in evidence.machines
+        if use.cpus is not None
+        and {"client", "broker"} <= {roles[name] for name in evidence.trial.hosts_beside(use.host)}
+    ]
+    return sum(cpus) if cpus else None

@@ -129,6 +129,12 @@ def excluded_trials(trials: Sequence[Evidence], checks: Sequence[Check]) -> list
     return found
 
 
+def compared_trials(trials: Iterable[Evidence], excluded: Iterable[Exclusion]) -> list[Evidence]:
+    """The trials that count where contestants are compared: sound, and of no A/A block."""
+    left_out = {each.trial for each in excluded}
+    return [each for each in trials if each.trial.name not in left_out and not each.trial.is_aa]
+
+
 def compare(trials: Sequence[Evidence], checks: Sequence[Check], measured: Iterable[Measurement]) -> list[Comparison]:
     """Every headline metric of every pair of contestants, per cell. Pairs are formed inside a block only."""
     found = list(_pairings(trials, checks, measured))

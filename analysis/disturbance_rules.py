@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.evidence import Evidence, Finding, MachineUse, Missing
+from analysis.evidence import Evidence, Finding, MachineUse, Missing, measured_cores
 from analysis.formatting import quantity
 from analysis.records.latencies import CLIENT_DELAY, SEND_DELAY
 
@@ -119,8 +119,7 @@ def cpu_pressure(evidence: Evidence, bounds: Bounds) -> Finding:
 def _share_of_core(worker: Mapping[str, Any]) -> float | None:
     """Of one core, over the measure phase; records of earlier versions have only the whole load. None = it didn't tell."""
     if "measured" in worker:
-        measured = worker["measured"]
-        return (measured["cpu_user_s"] + measured["cpu_system_s"]) / measured["seconds"] if measured else None
+        return measured_cores(worker)
     is_told = worker["cpu_s"] is not None and worker["wall_s"]
     return float(worker["cpu_s"]) / float(worker["wall_s"]) if is_told else None
 

@@ -87,6 +87,12 @@ class DaemonUse:
     user_cores: float | None = None
 
 
+def measured_cores(worker: Mapping[str, Any]) -> float | None:
+    """Cores that a worker used on average over the measure phase; None = it didn't tell."""
+    measured = worker.get("measured")
+    return (measured["cpu_user_s"] + measured["cpu_system_s"]) / measured["seconds"] if measured else None
+
+
 @dataclass(frozen=True)
 class Evidence:
     """One trial with all its aggregates, and the other trials of its block."""

@@ -13,6 +13,7 @@ from analysis.records.latencies import END_TO_END
 from analysis.schema import DRAIN
 
 RATE = "throughput_achieved"
+CLIENT_CPU = "client_cpu_per_message"
 UNITS: Mapping[str, str] = {
     "response_latency": "ms",
     "publish_latency": "ms",
@@ -40,7 +41,7 @@ UNITS: Mapping[str, str] = {
     "disk_written": "bytes",
     "dirty_pages_highest": "bytes",
     "daemon_memory_highest": "bytes",
-    "client_cpu_per_message": "us",
+    CLIENT_CPU: "us",
 }
 _NS_PER_MS = 1e6
 _NS_PER_S = 1e9
@@ -66,15 +67,6 @@ def measurements(evidence: Evidence) -> list[Measurement]:
     """All metrics of a trial that could be computed; what could not be is absent, never zero."""
     parts = (_percentiles, _throughput, _catch_ups, _deliveries, _machines, _clients)
     return [measurement for part in parts for measurement in part(evidence)]
-
-
-def client_cpu_us(evidence: Evidence) -> float | None:
-    """CPU time of all workers per row that they recorded, in us; None if one of them, such as one that died, didn't tell it."""
-    workers = evidence.trial.document["observations"].get("workers") or []
-    messages = sum(int(worker["rows"] or 0) for worker in workers)
-    if not messages or any(worker["cpu_s"] is None for worker in workers):
-        return None
-    return sum(float(worker["cpu_s"]) for worker in workers) / messages * 1e6
 
 
 def is_withheld(evidence: Evidence, percentile: Percentile) -> bool:
@@ -183,9 +175,11 @@ def _machines(evidence: Evidence) -> Iterator[Measurement]:
 
 
 def _clients(evidence: Evidence) -> Iterator[Measurement]:
-    if (cpu_us := client_cpu_us(evidence)) is not None:
-        rows = sum(int(worker["rows"] or 0) for worker in evidence.trial.document["observations"]["workers"])
-        yield _measured(evidence, "client_cpu_per_message", cpu_us, rows)
+    workers = evidence.trial.document["observations"].get("workers") or []
+    messages = sum(int(worker["rows"] or 0) for worker in workers)
+    if messages and all(worker["cpu_s"] is not None for worker in workers):  # a worker that died reported nothing
+        cpu_s = sum(float(worker["cpu_s"]) for worker in workers)
+        yield _measured(evidence, CLIENT_CPU, cpu_s / messages * 1e6, messages)
 
 
 def _measured(evidence: Evidence, name: str, value: float, samples: int) -> Measurement:
