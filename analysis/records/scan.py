@@ -73,16 +73,12 @@ def count_files(
     waiting: defaultdict[tuple[str, str], list[pa.Table]] = defaultdict(list)
     waiting_rows: Counter[tuple[str, str]] = Counter()
     try:
-        for batch in batches:
-            for uri, content in zip(batch["path"], batch["content"], strict=True):
-                trial, kind, _ = uri.as_py().rsplit("/", 3)[1:]
-                columns = {column for each in _of(countings, trial, kind) for column in each.columns}
-                for rows in read(uri.as_py(), content.as_buffer(), columns, ROWS_AT_ONCE):
-                    waiting[trial, kind].append(rows)
-                    waiting_rows[trial, kind] += len(rows)
-                    if waiting_rows[trial, kind] >= ROWS_AT_ONCE:
-                        count(trial, kind, waiting.pop((trial, kind)))
-                        del waiting_rows[trial, kind]
+        for trial, kind, rows in _parts(batches, countings):
+            waiting[trial, kind].append(rows)
+            waiting_rows[trial, kind] += len(rows)
+            if waiting_rows[trial, kind] >= ROWS_AT_ONCE:
+                count(trial, kind, waiting.pop((trial, kind)))
+                del waiting_rows[trial, kind]
         for (trial, kind), tables in waiting.items():
             count(trial, kind, tables)
     except AnalysisError as error:
@@ -106,6 +102,16 @@ def merge_counts(batches: Iterable[pa.RecordBatch], *, countings: Countings) -> 
     for (name, trial, place), tables in found.items():
         counting = _named(countings, trial, name)
         yield _row((name, trial, place), counting.finish(_merged(counting, tables)))
+
+
+def _parts(batches: Iterable[pa.RecordBatch], countings: Countings) -> Iterator[tuple[str, str, pa.Table]]:
+    """Trial, kind and the rows of each part of each file, in its order. Raises AnalysisError naming a file that can't be read."""
+    for batch in batches:
+        for uri, content in zip(batch["path"], batch["content"], strict=True):
+            trial, kind, _ = uri.as_py().rsplit("/", 3)[1:]
+            columns = {column for each in _of(countings, trial, kind) for column in each.columns}
+            for rows in read(uri.as_py(), content.as_buffer(), columns, ROWS_AT_ONCE):
+                yield trial, kind, rows
 
 
 def _of(countings: Countings, trial: str, kind: str) -> list[Counting]:

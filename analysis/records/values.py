@@ -91,9 +91,9 @@ def values_at(counted: pa.Table, wanted: Sequence[Wanted]) -> pa.Table:
     rows = []
     for metric, subscription, values_ns, samples in _populations(counted):
         buckets, up_to_here = bucket_of(values_ns), np.cumsum(samples)  # both ascend, as the values do
-        for each in wanted:
+        for each in (one for one in wanted if (one.metric, one.subscription) == (metric, subscription)):
             first = int(np.searchsorted(buckets, each.bucket))
-            if (each.metric, each.subscription) == (metric, subscription) and buckets[first : first + 1] == each.bucket:
+            if first < len(buckets) and buckets[first] == each.bucket:
                 below = int(up_to_here[first - 1]) if first else 0
                 at = int(np.searchsorted(up_to_here, below + each.rank_in_bucket))
                 rows.append((metric, subscription, each.quantile_ppm, int(values_ns[at])))
