@@ -233,11 +233,11 @@ def _wrong_experiment(campaign: Campaign, each: Experiment, prefix: str) -> Iter
         if level not in DURABILITY:
             yield f"key '{prefix}durability': unknown level {level!r}. Valid choices: {', '.join(DURABILITY)}."
     runs = [name for name in systems if name in SYSTEMS and any(each.runs(name, level) for level in each.durability)]
-    for at, workload in enumerate(each.workloads):
-        for name in (name for name in runs if workload.compression not in SYSTEMS[name].compressions):
+    for (at, workload), name in product(enumerate(each.workloads), runs):
+        if workload.compression not in (known := SYSTEMS[name].compressions):
             yield (
                 f"key '{prefix}workloads.{at}.compression': the client of {name} doesn't know {workload.compression!r}, only "
-                f"{', '.join(SYSTEMS[name].compressions)}. Change it, or leave {name} out of 'systems'."
+                f"{', '.join(known)}. Change it, or leave {name} out of 'systems'."
             )
     for name, own in each.durability_of.items():
         if name not in systems or not set(own) <= set(each.durability):
