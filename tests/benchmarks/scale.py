@@ -38,12 +38,10 @@ VCPU_SHARE = (
 )
 NODE_BYTES_PER_S = {"m5.2xlarge": 2.5e9 / 8, "m5.4xlarge": 5e9 / 8}  # what the network card sustains
 START_S = 600.0  # until the cluster takes the step
-LISTED_S = (
-    2 * 0.100 / 1000
-)  # the driver's time per file and scan: a thousand names a request, and as long to plan for them
-SCANS = (
-    2  # of each file: all counts, then the values at the wanted ranks; a third only of trials in which messages differ
-)
+# the driver's time per file and scan: a thousand names a request, and as long to plan for them
+LISTED_S = 2 * 0.100 / 1000
+# of each file: all counts, then the values at the wanted ranks; a third only of trials in which messages differ
+SCANS = 2
 REQUESTS_PER_SCAN = 2  # how long it is, and all of it
 
 Summary = Mapping[str, Any]
