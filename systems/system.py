@@ -14,7 +14,7 @@ from provisioning.hosts.host import Host
 from provisioning.hosts.requirement import Requirement
 from provisioning.software.software import Software
 from systems.client import ClientModule
-from systems.deployment import Deployment, Difference, SoftwareStore
+from systems.deployment import Deployment, Difference, Plan, SoftwareStore
 from systems.load_tool import NativeTool
 from systems.own_values import OwnValues
 from systems.profile import ANY_MEMORY, MemoryClasses
@@ -37,6 +37,17 @@ class ProducerRate:
 
 
 @dataclass(frozen=True)
+class MessageMemory:
+    """Of a system that keeps all messages in memory for as long as a trial takes.
+
+    `setting`: what bounds it, as a campaign names it: "server.maxmemory". `messages`: (plan, bytes of a message) -> about how many fit.
+    """
+
+    setting: str
+    messages: Callable[[Plan, int], int]
+
+
+@dataclass(frozen=True)
 class System:
     """A broker product: how to put it on hosts and which client module drives it.
 
@@ -52,7 +63,7 @@ class System:
     `native_tool` is the load tool that it comes with, None = none. `write_amplification` is how often a host writes each stored byte
     (2 = a journal beside the storage), for the disk estimate; `start_s` is how long its cluster takes from its configuration to its
     first topic, for the estimate of time. `producer_rate`: what to expect of one producer at most.
-    `compressions`: what its client can do.
+    `compressions`: what its client can do. `message_memory`: None = its messages are on disk, and as many as fit there.
     """
 
     deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]
@@ -74,6 +85,7 @@ class System:
     archive: Callable[[Path], Software] | None = None
     native_tool: NativeTool | None = None
     compressions: tuple[Compression, ...] = COMPRESSIONS
+    message_memory: MessageMemory | None = None
 
     @property
     def levels(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench.campaign.campaign import Campaign
 from bench.campaign.estimate import check_space
+from bench.campaign.message_memory import check_message_memory
 from bench.campaign.prepared import Prepared, plan_of
 from bench.campaign.testbed_profile import checks_on
 from bench.load.client_hosts import deploy_client
@@ -75,7 +76,7 @@ def of_role(hosts: Sequence[Host], role: str) -> tuple[Host, ...]:
 
 
 def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Reporter) -> Equipped:
-    """Reads the hosts' facts, checks that they have the disk space and the programs that the campaign needs, renders each trial's
+    """Reads the hosts' facts, checks that they have the space and the programs that the campaign needs, renders each trial's
     settings to see that they can be, and deploys software and the workers' Python where they are missing.
 
     Raises InvalidInput, MissingRequirement, UnsupportedDurability, HostsFailed.
@@ -96,6 +97,7 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
     )
     deployments = {name: SYSTEMS[name].deployment(hosts, store) for name in campaign.systems}
     plans = {spec.trial: plan_of(spec, campaign, prepared.profile) for spec in prepared.trials}
+    check_message_memory(prepared.trials, plans)
     intended: dict[str, Settings] = {}
     for spec in prepared.trials:
         intended.setdefault(spec.system, deployments[spec.system].intended_settings(plans[spec.trial]))

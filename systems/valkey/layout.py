@@ -6,17 +6,19 @@ server that is one too many stands alone and stays empty.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
+from provisioning.errors import InvalidInput
 from provisioning.hosts.daemons import Daemon, Probe
 from provisioning.hosts.host import Host
 from systems.deployment import Plan
 from systems.processes import Process, hosts_for, on_each
 from systems.profile import memory_classes
 from systems.rendering import render
-from systems.valkey.config_text import override_settings
+from systems.valkey.config_text import in_bytes, override_settings
 from systems.valkey.durability import level_settings
 
 PORT = 6379
@@ -25,6 +27,9 @@ DAEMON = "server"
 ALLOCATOR = "libc"  # what the pinned program is built with
 # The first is the server's own, when the system gives it no memory; the other is its answer to clients at `maxmemory`.
 OUT_OF_MEMORY = "Out Of Memory allocating|OOM command not allowed"
+LIMIT = f"{DAEMON}.maxmemory"
+# Of a stream, for each message beside its payload: 1.8 million messages of 1 KiB filled 2 GiB.
+MESSAGE_OVERHEAD_BYTES = 170
 MEMORY = memory_classes(Path(__file__).with_name("memory.toml"))
 
 
@@ -42,6 +47,17 @@ def replicas_of(processes: Sequence[Process], plan: Plan) -> tuple[Process, ...]
 def service_url(processes: Sequence[Process]) -> str:
     """Where clients connect: the primary."""
     return f"{processes[0].address}:{PORT}"
+
+
+def messages_held(plan: Plan, message_bytes: int) -> int:
+    """How many messages a server holds before it refuses more. Raises InvalidInput for a limit that is no size."""
+    given = plan.overrides_for(DAEMON).get("maxmemory", MEMORY.of(DAEMON, plan.memory)["maxmemory"])
+    limit = in_bytes(given)
+    if not limit.isdigit():
+        raise InvalidInput(
+            f"settings.valkey.{LIMIT}: {given!r} is no size.", next_step='Write it as "8gb"; "0" is no limit.'
+        )
+    return int(limit) // (message_bytes + MESSAGE_OVERHEAD_BYTES) if int(limit) else sys.maxsize
 
 
 def data_dir(process: Process) -> str:

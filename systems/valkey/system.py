@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from systems.software.wheel import wheel_programs
-from systems.system import ProducerRate, System, bench_load
+from systems.system import MessageMemory, ProducerRate, System, bench_load
 from systems.valkey.deployment import ValkeyDeployment
 from systems.valkey.durability import CANNOT, DIFFERENCES, durability_table
-from systems.valkey.layout import MEMORY, PORT, PROGRAM
+from systems.valkey.layout import LIMIT, MEMORY, PORT, PROGRAM, messages_held
 from systems.valkey.own_values import OWN_VALUES
 
 _HERE = Path(__file__).parent
@@ -30,4 +30,5 @@ VALKEY = System(
     # the vendor's valkey-benchmark isn't in the wheel that the server comes from
     native_tool=None,
     compressions=("none",),
+    message_memory=MessageMemory(LIMIT, messages_held),
 )

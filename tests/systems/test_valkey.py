@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from provisioning.errors import DeploymentError, UnsupportedDurability
+from provisioning.errors import DeploymentError, InvalidInput, UnsupportedDurability
 from provisioning.hosts.host import Host, ScriptedHost
 from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
 from systems.deployment import Plan, Topic
@@ -166,6 +166,15 @@ def test_memory_and_overrides_reach_the_files() -> None:
     assert intended["server/broker-2"]["repl-backlog-size"] == str(256 * 2**20)
     with pytest.raises(DeploymentError, match=r"'sever'\. Did you mean 'server'"):
         ValkeyDeployment(BROKERS, Installed("9.1.2.post2")).intended_settings(plan(overrides={"sever": {"hz": "1"}}))
+
+
+def test_how_many_messages_fit_follows_from_the_memory_that_is_set() -> None:
+    """2 GiB are about 1.8 million messages of 1 KiB; a campaign's own limit goes over it, and 0 is none."""
+    assert layout.messages_held(plan(), 1024) == pytest.approx(1_800_000, rel=0.01)
+    assert layout.messages_held(plan(overrides={"server": {"maxmemory": "8gb"}}), 1024) == 2**33 // 1194
+    assert layout.messages_held(plan(overrides={"server": {"maxmemory": "0"}}), 1024) > 10**15
+    with pytest.raises(InvalidInput, match=r"settings\.valkey\.server\.maxmemory: 'much' is no size"):
+        layout.messages_held(plan(overrides={"server": {"maxmemory": "much"}}), 1024)
 
 
 def test_every_key_is_rendered_once() -> None:
