@@ -17,6 +17,7 @@ from provisioning.software.store import Store
 from systems.deployment import Plan, Topic
 from systems.profile import VENDOR_DEFAULT
 from systems.registry import DURABILITY, SYSTEMS
+from systems.settings import Settings, merged
 
 LEVEL = "2"  # acknowledged by a quorum, in page caches: what is looked at is the client or the record, not the disk
 
@@ -28,11 +29,12 @@ def clear(hosts: Sequence[Host]) -> None:
 
 
 class ThreeNodes:
-    """A cluster of three, once `running` is entered. `profile` is the system's, as in a campaign."""
+    """A cluster of three, once `running` is entered. `profile` is the system's, as in a campaign; `settings` are added to it."""
 
     def __init__(
-        self, system: str, hosts: Sequence[Host], store: Store, topic: Topic, profile: str = VENDOR_DEFAULT
-    ) -> None:
+        self, system: str, hosts: Sequence[Host], store: Store, topic: Topic, profile: str = VENDOR_DEFAULT,
+        settings: Settings | None = None,
+    ) -> None:  # fmt: skip
         self.system = system
         self.topic = topic
         self.hosts = hosts
@@ -40,7 +42,7 @@ class ThreeNodes:
         self.clients = [host for host in hosts if host.record.role == "client"]
         self.store = store
         self.deployment = SYSTEMS[system].deployment(hosts, store)
-        self._profile = profile
+        self._settings = merged(profile_of(system, profile, None).settings, settings or {})
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -50,7 +52,7 @@ class ThreeNodes:
             durability=DURABILITY[LEVEL],
             topics=(self.topic,),
             memory=SYSTEMS[self.system].memory.for_hosts(None),
-            overrides=profile_of(self.system, self._profile, None).settings,
+            overrides=self._settings,
             probe=Topic(PROBE_TOPIC, 1),
             daemon_niceness=profile.daemon_niceness,
         )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import pyarrow.parquet as pq
 
 from bench.checkout import CHECKOUT
 from bench.load.collect import collect_records
@@ -20,6 +23,7 @@ from provisioning.software.store import Store
 from systems.deployment import Topic
 from systems.load_tool import NativeLoad, NativeTool
 from systems.registry import SYSTEMS
+from systems.settings import Settings
 from tests.benchmarks.native_run import run_native
 from tests.benchmarks.openmessaging import OpenMessagingLoad, run_openmessaging
 from tests.three_nodes import ThreeNodes
@@ -28,6 +32,8 @@ STATE = CHECKOUT / ".samebox" / "bench-load"
 TOPIC = Topic("samebox", 6)
 # By Pulsar's own default a caught-up subscription is told of new messages every 10 ms, which would be in our end-to-end latency.
 PROFILE = "sn2022"
+# A server of Valkey keeps all messages of all runs in memory, and refuses those beyond its limit.
+SETTINGS: Mapping[str, Settings] = {"valkey": {"server": {"maxmemory": "8589934592"}}}
 NS_PER_MS = 1e6
 _FEW = 1_000
 
@@ -50,7 +56,7 @@ class Cluster:
 
     def __init__(self, system: str, hosts: Sequence[Host], store: Store, pythons: Mapping[str, str]) -> None:
         self.system = system
-        self._nodes = ThreeNodes(system, hosts, store, TOPIC, PROFILE)
+        self._nodes = ThreeNodes(system, hosts, store, TOPIC, PROFILE, SETTINGS.get(system))
         self._client = self._nodes.clients[0]
         self._pythons = pythons
         self._native_start_cpu_s: float | None = None
@@ -78,7 +84,7 @@ class Cluster:
         )
 
     def _measured(self, spec: LoadSpec) -> Figures:
-        """Exits if the load was cut short: there is no figure then."""
+        """Exits if the load was cut short or messages failed: there is no figure then."""
         result = run_load(spec, [self._client], self._pythons)
         if result.abort is not None:
             sys.exit(f"bench-load: {self.system}: {result.abort['reason']}")
@@ -86,6 +92,9 @@ class Cluster:
         shutil.rmtree(folder, ignore_errors=True)
         collect_records(result, [self._client], folder)
         try:
+            if errors := _errors_in(folder / "produced"):
+                failed = ", ".join(f"{count:,} {name}" for name, count in errors.most_common())
+                sys.exit(f"bench-load: {self.system}: of {result.produced_rows:,} messages failed: {failed}")
             return read_figures(folder, result)
         finally:
             shutil.rmtree(folder)
@@ -111,3 +120,7 @@ class Cluster:
             checkout, self.system, endpoints.service_url, endpoints.client_settings, load, STATE / "openmessaging"
         )
         return Row(result.rate_per_s, result.cpu_us, result.publish_p50_ms, result.publish_p99_ms)
+
+
+def _errors_in(produced: Path) -> Counter[str]:
+    return Counter(pq.read_table(produced, columns=["error"])["error"].drop_null().to_pylist())
