@@ -99,8 +99,10 @@ wanted=$({ pwd; "$python" -VV; cat requirements.lock pyproject.toml; } | sha256s
 if [ "$(cat .venv/.installed 2>/dev/null)" != "$wanted" ]; then
   say "installing the locked Python packages into .venv (a few minutes the first time)"
   "$python" -m venv --clear .venv
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock \
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock \
     || fail "pip could not install requirements.lock; its message is above."
+  # pip compiles on one core; what is written for other Pythons, as some packages have it, can't be compiled and is never imported
+  .venv/bin/python -m compileall -qq -j 0 .venv/lib || true
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . \
     || fail "pip could not install this checkout; its message is above."
   echo "$wanted" >.venv/.installed
