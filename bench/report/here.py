@@ -35,7 +35,7 @@ READ_BY_ANALYSIS = (
 END_TIMEOUT_S = 10.0
 LAST_LINES = 1_000  # of a job; the stack of one error of Spark's can be a hundred
 # The JVM lists files and hands their bytes on; what computes is Python. So its second compiler costs more than it saves.
-DRIVER_JVM = "-XX:-UsePerfData -XX:TieredStopAtLevel=1"
+DRIVER_JVM = "-XX:-UsePerfData -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 MORE_MEMORY = "Its JVM had too little memory: give it more, for instance by SPARK_DRIVER_MEMORY=4g in the environment."
 _OF_A_JAVA_STACK = re.compile(r"\s+(at |\.\.\. \d+ more)")
 ERROR, NEXT = "error: ", "next: "  # how the job begins the lines of an error that is the operator's to fix
