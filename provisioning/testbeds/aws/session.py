@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import boto3
@@ -20,6 +20,7 @@ from botocore.exceptions import (
     SSOError,
     TokenRetrievalError,
 )
+from botocore.loaders import Loader
 
 from provisioning.errors import MissingRequirement, SameboxError
 
@@ -39,12 +40,20 @@ def session(region: str) -> boto3.session.Session:
     """
     core = botocore.session.Session()
     core.set_default_client_config(PATIENT)
+    core.register_component("data_loader", _descriptions())
     opened = boto3.session.Session(botocore_session=core, region_name=region)
     try:
         opened.client("sts").get_caller_identity()
     except (BotoCoreError, ClientError) as error:
         raise MissingRequirement(f"AWS didn't confirm the credentials: {error}", next_step=SIGN_IN) from None
     return opened
+
+
+@cache
+def _descriptions() -> Loader:
+    """botocore's descriptions of the services: megabytes of JSON, which every session, one a region, would read for itself."""
+    loader: Loader = botocore.session.Session().get_component("data_loader")
+    return loader
 
 
 @dataclass(frozen=True)
