@@ -5,9 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import boto3
+import botocore.loaders
 import pytest
+from moto.utilities.utils import load_resource
 
 from bench.results.folder import Results
 from provisioning.testbeds.aws.emr_target import RELEASE, ClusterTimer, EmrTarget
@@ -16,6 +19,27 @@ from provisioning.testbeds.aws.rehearsal.cloud.local_cloud import Cloud, local_c
 from tests.analysis.synthetic_results import Plan, Shape, write_results
 
 BUCKET, EXPIRES = "samebox-results-demo", "2026-11-21T20:00:00Z"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def services_read_once() -> Iterator[None]:
+    """All sessions of a process share botocore's descriptions of the services, megabytes of JSON, which each would read for itself."""
+    loader = botocore.loaders.create_loader()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("botocore.session.create_loader", lambda _search_path=None: loader)
+        yield
+
+
+@pytest.fixture
+def few_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """moto without the images of ECS: it makes 1,225 of them, each with a volume, for every test and region, and none is asked for."""
+
+    def load_others(path: str) -> Any:
+        if "/ecs/" in path:
+            raise FileNotFoundError(path)
+        return load_resource(path)
+
+    monkeypatch.setattr("moto.ec2.models.amis.load_resource", load_others)
 
 
 @pytest.fixture(scope="module")

@@ -67,8 +67,9 @@ class Session:
 
 
 @pytest.fixture(autouse=True)
-def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def cloud(monkeypatch: pytest.MonkeyPatch, few_images: None) -> Iterator[None]:
     """moto in this process, with the simulator of policies that it lacks."""
+    del few_images
     monkeypatch.setattr(IamResponse, "simulate_principal_policy", simulate_principal_policy, raising=False)
     for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CREDENTIAL_EXPIRATION"):
         monkeypatch.delenv(name, raising=False)

@@ -41,8 +41,9 @@ class Timed(Sweep):
 
 
 @pytest.fixture(autouse=True)
-def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def cloud(monkeypatch: pytest.MonkeyPatch, few_images: None) -> Iterator[None]:
     """moto in this process, with placement groups and capacity reservations."""
+    del few_images
     for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     moto_patches.install(placement_groups, capacity_reservations)
