@@ -1,7 +1,7 @@
 """The unchanged Pulumi program with the engine replaced by a recorder: what it registers, options included. Nothing is created.
 
-Imported by tests (`record`), and run by them as a process of its own, as the engine runs a program: in infra/, the project not on
-Python's path, warnings not errors. The mocks of the SDK check no property; the strict provider double does.
+Imported by tests (`record`), and by a server of theirs that forks a process for each run (`run`), as the engine runs a program: in
+infra/, the project not on Python's path, warnings not errors. The mocks of the SDK check no property; the strict provider double does.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import json
 import logging
 import os
 import runpy
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import pulumi
@@ -27,6 +27,9 @@ import yaml
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]  # ships no types
 from pulumi.runtime import run_in_stack
 from pulumi.runtime.settings import SETTINGS, set_root_resource
+
+if TYPE_CHECKING:
+    from tests.infra.program_forks import Forks
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d"
@@ -116,22 +119,20 @@ def record(
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PULUMI", "AWS"))
     }
-    completed = subprocess.run(
-        [sys.executable, "-W", "ignore", __file__],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        cwd=ROOT / "infra",
-        env=environment,
-        timeout=120,
-        check=False,
-    )
-    assert completed.returncode == 0, completed.stderr[-3000:]
-    answer = json.loads(completed.stdout.splitlines()[-1])
+    answer = forks().run(request, environment)
     resources = tuple(
         Registered(**{**each, "dependencies": tuple(each["dependencies"])}) for each in answer["resources"]
     )
     return Recording(resources, answer["outputs"], answer["error"], tuple(answer["warnings"]))
+
+
+@cache
+def forks() -> Forks:
+    """The server that runs the program for this process."""
+    from tests.infra import program_forks  # not at the server's: there this module is the one that is imported
+
+    command = [sys.executable, "-W", "ignore", str(program_forks.__file__), Path(__file__).stem]
+    return program_forks.Forks(command, ROOT / "infra")
 
 
 class _Cloud(mocks.Mocks):
@@ -251,9 +252,8 @@ def _program() -> None:
     runpy.run_path(str(ROOT / "infra"), run_name="__main__")
 
 
-def main() -> None:
-    """Reads a request from standard input, runs the program, prints what it did as one line of JSON."""
-    request = json.load(sys.stdin)
+def run(request: dict[str, Any]) -> dict[str, Any]:
+    """Runs the program as a request says; what it did."""
     cloud = _Cloud(request)
     recorder, warnings = _Recorder(cloud), _Warnings()
     logger = logging.Logger("the program")
@@ -267,14 +267,9 @@ def main() -> None:
         asyncio.get_event_loop().run_until_complete(run_in_stack(_program))
     except pulumi.RunError as refused:
         error = str(refused)
-    answer = {
+    return {
         "resources": list(recorder.requests.values()),
         "outputs": recorder.outputs,
         "error": error,
         "warnings": warnings.messages,
     }
-    print(f"\n{json.dumps(answer)}")
-
-
-if __name__ == "__main__":
-    main()

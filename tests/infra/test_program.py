@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from provisioning.hosts.inventory import load_inventory
-from tests.infra.recorded_program import SECRET_SIGNATURE, Recording, Registered, preset, record
+from tests.infra.recorded_program import SECRET_SIGNATURE, Recording, Registered, forks, preset, record
 from tests.infra.stack_rules import UNTAGGABLE
 
 INSTANCE = "ec2/instance:Instance"
@@ -300,3 +300,20 @@ def test_the_reports_machines_read_every_results_bucket_of_the_account(smoke: Re
 def test_no_cluster_is_a_resource(smoke: Recording) -> None:
     """One that ends with its step would be made again by the next `pulumi up --refresh`."""
     assert not any(resource.type.startswith("aws:emr") for resource in smoke.resources)
+
+
+def test_nothing_of_a_run_is_left_for_the_next(tmp_path: Path) -> None:
+    """Runs are forked from one process: after another stack's, a run registers what it registered before."""
+    before = record(preset("tiny", tmp_path), stack="tiny")
+    other = record(preset("smoke", tmp_path, owner=""))
+    assert "owner" in other.error and not other.resources
+    after = record(preset("tiny", tmp_path), stack="tiny")
+    assert {(each.type, each.name) for each in after.resources} == {(each.type, each.name) for each in before.resources}
+    assert after.outputs.keys() == before.outputs.keys()
+    assert (after.error, after.warnings) == (before.error, before.warnings)
+
+
+def test_a_run_that_fails_says_why() -> None:
+    """Its last words are the assertion's, and the next run is none the worse."""
+    with pytest.raises(AssertionError, match="KeyError: 'images'"):
+        forks().run({}, {})
