@@ -18,20 +18,8 @@ from analysis.bounded import Bounded, median_of, range_of
 from analysis.certainty.verdict import Certainty, Ratios, certainties
 from analysis.checks import EXCLUDED, INVALID, NOT_MET, OUTCOME, UNKNOWN, Check, validity_of
 from analysis.evidence import Evidence
-from analysis.metrics import RATE, Measurement
+from analysis.metrics import HEADLINES, RATE, Measurement
 
-HEADLINES = (
-    RATE,
-    "catch_up_time",
-    "drain_rate",
-    "drain_rate_peak",
-    "publish_latency_p50",
-    "publish_latency_p99",
-    "response_latency_p50",
-    "response_latency_p99",
-    "end_to_end_latency_p50",
-    "end_to_end_latency_p99",
-)
 Cell = tuple[str, int]
 
 

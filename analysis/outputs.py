@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.documents import write_json
-from analysis.drawing import Drawing
 from analysis.schema import PARQUET_SCHEMA_KEY, SCHEMA_VERSION
+
+if TYPE_CHECKING:  # an import of results draws nothing, and matplotlib takes a third of a second
+    from analysis.drawing import Drawing
 
 _FIELDS: list[pa.Field[Any]] = [
     pa.field("trial", pa.string()),

@@ -6,11 +6,12 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from analysis.errors import AnalysisError
+
+if TYPE_CHECKING:  # tasks without Spark import this too
+    from pyspark.sql import SparkSession
 
 SUCCESS = "_SUCCESS"
 OUTPUTS = frozenset({"index.html", "checks.json", "summary.csv", "summary.parquet", "report.json", "data", SUCCESS})

@@ -18,10 +18,9 @@ from typing import Any
 from analysis.bounded import Bounded, from_json, median_of, range_of
 from analysis.campaign import AA, OPEN_LOOP
 from analysis.checks import EXCLUDED
-from analysis.comparison import HEADLINES
 from analysis.documents import read_document
 from analysis.errors import AnalysisError, run_plain_task
-from analysis.metrics import RATE
+from analysis.metrics import HEADLINES, RATE
 from analysis.two_campaigns.conditions import GROUPS, Difference, conditions, differences
 
 _SHOWN = 12
