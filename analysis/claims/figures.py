@@ -6,6 +6,7 @@ import csv
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 
 from analysis.errors import AnalysisError
@@ -26,7 +27,7 @@ class Figure:
     columns: Mapping[str, str]
     value: float
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, ...]:
         """What identifies it."""
         return tuple(self.columns[name] for name in KEYS)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from analysis.claims.claim import ALL, LARGEST, ONE, SMALLEST, Cell, Claim, Document, Named, Part
-from analysis.claims.expression import Quantity, figure_of, truth_of
+from analysis.claims.expression import Key, Quantity, figure_of, truth_of
 from analysis.claims.figures import Figure, key_within, select
 from analysis.claims.quantity import UNKNOWN, Range, exactly, highest, lowest
 from analysis.claims.verdict import Reason
@@ -120,21 +120,23 @@ def rows_of(claim: Claim, figures: Sequence[Figure]) -> dict[str, tuple[Figure, 
 
 
 def _weigh(document: Document, claim: Claim, rows: Mapping[str, tuple[Figure, ...]], evidence: Evidence) -> Weighed:
+    placed = {
+        name: [(key_within(each, named.selection), each, document.cell_of(each)) for each in rows[name]]
+        for name, named in claim.values.items()
+    }
     blocks = {}
     for block in evidence.blocks:
         values = {
-            name: _value(named, [(each, evidence.value(each, document.cell_of(each), block)) for each in rows[name]])
+            name: _value(named, [(key, evidence.value(each, cell, block)) for key, each, cell in placed[name]])
             for name, named in claim.values.items()
         }
         blocks[block] = tuple(_found(claim, part, values, evidence) for part in claim.parts)
     return Weighed(claim, rows, blocks)
 
 
-def _value(named: Named, found: Sequence[tuple[Figure, Range | Reason]]) -> _Value:
+def _value(named: Named, found: Sequence[tuple[Key, Range | Reason]]) -> _Value:
     reasons = [value for _, value in found if isinstance(value, Reason)]
-    series = {
-        key_within(figure, named.selection): UNKNOWN if isinstance(value, Reason) else value for figure, value in found
-    }
+    series = {key: UNKNOWN if isinstance(value, Reason) else value for key, value in found}
     take = highest if named.take == LARGEST else lowest
     return _Value(
         series if named.take == ALL else take(list(series.values())),
