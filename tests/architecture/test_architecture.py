@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -68,23 +69,28 @@ def all_files() -> list[Path]:
     return [path for room in ROOMS for path in python_files(room)]
 
 
-def imported_modules(path: Path) -> Iterator[str]:
-    """Every module named in an import statement anywhere in the file."""
+@cache
+def imports_of(path: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Every module named in an import statement anywhere in the file, and what is taken from it."""
+    found: list[tuple[str, tuple[str, ...]]] = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [(alias.name, ()) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            yield node.module
+            found.append((node.module, tuple(alias.name for alias in node.names)))
+    return tuple(found)
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """The modules alone."""
+    return (module for module, _ in imports_of(path))
 
 
 def imported_names(path: Path) -> Iterator[str]:
     """The same, and what is taken from each as if it were a module."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    for module, taken in imports_of(path):
+        yield module
+        yield from (f"{module}.{name}" for name in taken)
 
 
 def importers(module: str) -> set[str]:
