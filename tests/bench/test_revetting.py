@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from bench.results.folder import Results
 from bench.run.revetting import PlannedProbe, take_probe
 from provisioning.errors import HostsFailed
 from provisioning.vetting import load_thresholds
+from provisioning.vetting.again import probe_again
 from tests.provisioning.probed_hosts import GOOD, Cloud, ProbedHost
 
 FIRST = PlannedProbe("00", (), ("b01-1-kafka",))
@@ -34,7 +36,7 @@ def happened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return SimpleNamespace(as_observation=lambda: {"method": "drop_caches"})
 
     monkeypatch.setattr("bench.run.revetting.reset", reset)
-    monkeypatch.setattr("provisioning.vetting.probes.time.sleep", lambda _: None)
+    monkeypatch.setattr("bench.run.revetting.probe_again", partial(probe_again, sleep=lambda _: None))
     return done
 
 
