@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import time
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from probe_file import ProbeError, probe_file
 
 BLOCK_BYTES = 1024 * 1024
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 SMALLEST_COUNT = 1000  # of flushes: p99 has then ten samples beyond it
 # GNU dd in the C locale: "67108864 bytes (67 MB, 64 MiB) copied, 0.0412334 s, 1.6 GB/s"; other dds say "seconds".
 _COPIED = re.compile(r"^(\d+) bytes\b.*\bcopied, ([0-9.]+(?:e[-+]?\d+)?) s", re.MULTILINE)
@@ -42,19 +44,28 @@ def _dd(
     operands: list[str], blocks: int, stdin: int = subprocess.DEVNULL, stdout: int = subprocess.DEVNULL
 ) -> dict[str, Any]:
     command = ["dd", f"bs={BLOCK_BYTES}", f"count={blocks}", *operands]
+    child = None
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until dd is known to this process, which must end it
     started_ns = time.monotonic_ns()
     try:
         child = subprocess.Popen(
-            command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, env={**os.environ, "LC_ALL": "C"}, text=True
+            command,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "LC_ALL": "C"},
+            text=True,
+            preexec_fn=_let_through,
         )
+        _let_through()
+        _, stderr = child.communicate()
     except FileNotFoundError:
         raise ProbeError("no-dd", "this host has no dd command") from None
-    try:
-        _, stderr = child.communicate()
     finally:
-        if child.poll() is None:  # this process is being ended: dd must not outlive it
+        if child is not None and child.poll() is None:  # this process is being ended: dd must not outlive it
             child.kill()
             child.wait()
+        _let_through()
     wall_s = (time.monotonic_ns() - started_ns) / 1e9
     if child.returncode != 0:
         raise ProbeError("dd-failed", f"{' '.join(command)}: exit {child.returncode}: {stderr.strip()[-400:]}")
@@ -69,6 +80,11 @@ def _dd(
         "bytes_per_s": blocks * BLOCK_BYTES / seconds,
         "timed_by": "dd" if parsed and parsed[1] > 0 else "wall clock",
     }
+
+
+def _let_through() -> None:
+    """Signals that end this process are no longer held back."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
 def fsync_latency(directory: str, count: int, write_bytes: int) -> dict[str, Any]:
