@@ -9,7 +9,6 @@ from provisioning.hosts.host import Host
 from provisioning.hosts.requirement import Requirement
 from systems.deployment import SoftwareStore
 from systems.jvm.load_tool import JAVA_OF_LOAD_TOOL, java_command
-from systems.kafka.client import SETTINGS
 from systems.load_tool import ConsumerFigures, NativeLoad, ProducerFigures
 
 _SUMMARY = re.compile(
@@ -58,7 +57,7 @@ class ProducerPerformance:
 
     def arguments(self, load: NativeLoad) -> tuple[str, ...]:
         """Main class and arguments."""
-        settings = {**SETTINGS, **load.client_settings}
+        settings = _settings(load)
         properties = {
             "bootstrap.servers": load.service_url,
             "acks": settings.get("acks", "all"),
@@ -99,7 +98,7 @@ class ProducerPerformance:
 
     def consumer_arguments(self, load: NativeLoad, subscription: str) -> tuple[str, ...]:
         """Main class and arguments."""
-        settings = {**SETTINGS, **load.client_settings}
+        settings = _settings(load)
         return (
             "org.apache.kafka.tools.ConsumerPerformance",
             *("--bootstrap-server", load.service_url),
@@ -116,3 +115,10 @@ class ProducerPerformance:
             raise ValueError("no summary")
         messages, rate_per_s = summaries[-1]
         return ConsumerFigures(int(messages), float(rate_per_s))
+
+
+def _settings(load: NativeLoad) -> dict[str, str]:
+    """The client's, with its defaults."""
+    from systems.kafka.client import SETTINGS  # and its library, which most of samebox's commands never need
+
+    return {**SETTINGS, **load.client_settings}

@@ -10,7 +10,6 @@ from provisioning.hosts.requirement import Requirement
 from systems.deployment import SoftwareStore
 from systems.jvm.load_tool import JAVA_OF_LOAD_TOOL, java_command
 from systems.load_tool import ConsumerFigures, NativeLoad, ProducerFigures
-from systems.pulsar.client import SETTINGS
 
 _MAIN = "org.apache.pulsar.testclient.PulsarPerfTestTool"
 _NO_CONFIGURATION = "/dev/null"
@@ -98,7 +97,7 @@ class PulsarPerf:
 
     def consumer_arguments(self, load: NativeLoad, subscription: str) -> tuple[str, ...]:
         """Main class and arguments."""
-        settings = {**SETTINGS, **load.client_settings}
+        settings = _settings(load)
         return (
             *(_MAIN, _NO_CONFIGURATION, "consume"),
             *_connection(load),
@@ -121,9 +120,16 @@ class PulsarPerf:
 
 
 def _connection(load: NativeLoad) -> tuple[str, ...]:
-    settings = {**SETTINGS, **load.client_settings}
+    settings = _settings(load)
     return ("--service-url", load.service_url, "--num-io-threads", settings["io_threads"])
 
 
 def _topic(load: NativeLoad) -> str:
     return f"{load.client_settings.get('topic_prefix', '')}{load.topic}"
+
+
+def _settings(load: NativeLoad) -> dict[str, str]:
+    """The client's, with its defaults."""
+    from systems.pulsar.client import SETTINGS  # and its library, which most of samebox's commands never need
+
+    return {**SETTINGS, **load.client_settings}
