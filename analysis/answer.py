@@ -15,7 +15,6 @@ from analysis.client_cpu import ClientCpu, client_cpu_warnings
 from analysis.comparison import BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion, compared_trials
 from analysis.evidence import Evidence
 from analysis.formatting import bounded, bounded_number, bounded_quantity, interval, number, ratios, size, words
-from analysis.metrics import RATE
 from analysis.percentiles import Percentile
 from analysis.records.latencies import RESPONSE
 from analysis.weaknesses import (
@@ -25,6 +24,7 @@ from analysis.weaknesses import (
     size_warnings,
     warned_sentences,
 )
+from analysis.words import RATE
 
 _SPOKEN = ("response_latency_p99", "response_latency_p50", RATE, "drain_rate")
 _CELLS_SPOKEN = 3  # of more, each one's ratio would fill the first screen

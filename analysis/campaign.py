@@ -9,12 +9,11 @@ from typing import Any, Literal
 from analysis.documents import require_known_schema
 from analysis.schema import DRAIN, MEASURE
 from analysis.storage import Storage
+from analysis.words import AA, OPEN_LOOP
 from contract import results_folder as layout
 from contract.durability import contestant_of
 
 NANOSECONDS = 1_000_000_000
-OPEN_LOOP = "open-loop"  # a rate that is fixed beforehand
-AA, AB = "A/A", "A/B"  # blocks of one system against itself, and of two
 
 
 Side = Literal["producers", "consumers"]

@@ -12,6 +12,7 @@ from typing import Any
 from analysis import disturbance_rules, outcome_rules, validity_rules
 from analysis.evidence import HOSTS, Evidence, Finding, Missing
 from analysis.steady_disks import steady_disks
+from analysis.words import INVALID, MET, NOT_MET, OUTCOME, UNKNOWN, VALID, VALIDITY, WARN, WORST_FIRST
 
 Rule = Callable[[Evidence, Mapping[str, Any]], Finding]
 
@@ -40,11 +41,6 @@ RULES: Mapping[str, Rule] = {
     "replicas": outcome_rules.replicas,
     "kept-answering": outcome_rules.kept_answering,
 }
-VALIDITY, OUTCOME = "validity", "outcome"
-VALID, WARN, INVALID, UNKNOWN = "valid", "warn", "invalid", "unknown"
-MET, NOT_MET = "met", "not met"
-WORST_FIRST = (INVALID, UNKNOWN, WARN, VALID)
-EXCLUDED = (INVALID, UNKNOWN)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from itertools import combinations
 
 from analysis.bounded import Bounded, median_of, range_of
 from analysis.certainty.verdict import Certainty, Ratios, certainties
-from analysis.checks import EXCLUDED, INVALID, NOT_MET, OUTCOME, UNKNOWN, Check, validity_of
+from analysis.checks import Check, validity_of
 from analysis.evidence import Evidence
-from analysis.metrics import HEADLINES, RATE, Measurement
+from analysis.metrics import Measurement
+from analysis.words import EXCLUDED, HEADLINES, INVALID, NOT_MET, OUTCOME, RATE, UNKNOWN
 
 Cell = tuple[str, int]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.checks import EXCLUDED, Check, validity_of
+from analysis.checks import Check, validity_of
 from analysis.evidence import Evidence
 from analysis.metrics import Measurement
+from analysis.words import EXCLUDED
 
 # A native trial has no rows and no workers: these are the checks that need neither.
 CHECKS = ("settings", "cold-caches", "steal", "hosts-kept", "same-boot", "brokers-kept", "replicas")

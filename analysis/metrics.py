@@ -11,22 +11,9 @@ from analysis.evidence import Evidence
 from analysis.percentiles import TABLE_QUANTILES, Percentile, quantile_name
 from analysis.records.latencies import END_TO_END
 from analysis.schema import DRAIN
+from analysis.words import RATE
 
-RATE = "throughput_achieved"
 CLIENT_CPU = "client_cpu_per_message"
-# what contestants are compared by, in this order
-HEADLINES = (
-    RATE,
-    "catch_up_time",
-    "drain_rate",
-    "drain_rate_peak",
-    "publish_latency_p50",
-    "publish_latency_p99",
-    "response_latency_p50",
-    "response_latency_p99",
-    "end_to_end_latency_p50",
-    "end_to_end_latency_p99",
-)
 UNITS: Mapping[str, str] = {
     "response_latency": "ms",
     "publish_latency": "ms",

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from analysis.answer import Answer
-from analysis.campaign import AA, AB, NANOSECONDS, Campaign, Trial
+from analysis.campaign import NANOSECONDS, Campaign, Trial
 from analysis.certainty.interval import Interval, NoiseBand, why_no_band
 from analysis.certainty.reach import dependence_of, reach_of
 from analysis.checks import Check, validity_of
@@ -23,6 +23,7 @@ from analysis.promise import promise
 from analysis.records.latencies import CLIENT_DELAY, END_TO_END, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
 from analysis.schema import SCHEMA_VERSION
 from analysis.steady_disks import probe_rows
+from analysis.words import AA, AB
 
 _MANIFEST_SHOWN = (
     *("campaign", "question", "seed", "created_ns", "samebox_version", "git", "lock_sha256", "campaign_file"),

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from analysis.campaign import Campaign
-from analysis.checks import VALIDITY, WARN, Check
+from analysis.checks import Check
 from analysis.comparison import Exclusion
 from analysis.evidence import Evidence
+from analysis.words import VALIDITY, WARN
 
 
 def size_warnings(manifest: Mapping[str, Any]) -> list[str]:

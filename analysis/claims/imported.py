@@ -14,7 +14,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from analysis.campaign import AA
 from analysis.claims.claim import Cell
 from analysis.claims.figures import Figure
 from analysis.claims.own_campaign import promised_by, to_published
@@ -22,6 +21,7 @@ from analysis.claims.quantity import Range, exactly
 from analysis.claims.verdict import Reason
 from analysis.documents import read_document, require_shape
 from analysis.errors import AnalysisError
+from analysis.words import AA
 
 _CATCH_UP = "catch-up-reads"
 _BESIDE_OTHERS = "mixed-workload"  # no result file says that others read beside what it measured

@@ -9,14 +9,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from analysis.campaign import AA
-from analysis.checks import EXCLUDED
 from analysis.claims.claim import Cell
 from analysis.claims.figures import Figure
 from analysis.claims.quantity import Range, exactly, highest, multiply
 from analysis.claims.verdict import Reason
 from analysis.documents import read_document, require_shape
 from analysis.errors import AnalysisError
+from analysis.words import AA, EXCLUDED
 from contract.durability import LEVELS
 
 # what an acknowledgement promised, published as (local, replication), by the name of the durability that promises it here

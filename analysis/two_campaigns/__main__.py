@@ -16,12 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from analysis.bounded import Bounded, from_json, median_of, range_of
-from analysis.campaign import AA, OPEN_LOOP
-from analysis.checks import EXCLUDED
 from analysis.documents import read_document
 from analysis.errors import AnalysisError, run_plain_task
-from analysis.metrics import HEADLINES, RATE
 from analysis.two_campaigns.conditions import GROUPS, Difference, conditions, differences
+from analysis.words import AA, EXCLUDED, HEADLINES, OPEN_LOOP, RATE
 
 _SHOWN = 12
 

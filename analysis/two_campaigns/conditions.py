@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.checks import EXCLUDED
+from analysis.words import EXCLUDED
 from contract import results_folder as layout
 
 UNKNOWN = "not recorded"
