@@ -22,6 +22,8 @@ IN_CLONE = mkdir -p $(SCRATCH) && TMPDIR=$(SCRATCH) SPARK_LOCAL_DIRS=$(SCRATCH) 
 	SPARK_SUBMIT_OPTS="-XX:-UsePerfData $(SPARK_JIT) -Djava.io.tmpdir=$(SCRATCH)"
 # Spark's JVMs don't live long enough in tests to benefit from the second compiler
 test test-unit: SPARK_JIT := -XX:TieredStopAtLevel=1
+# what Python has compiled is kept, whatever this shell says: four processes load all tests, and tests start Python some 200 times
+test-unit: IN_CLONE += PYTHONDONTWRITEBYTECODE=
 
 # tests/conftest.py says which tests may run at the same time
 SHARED := -n 3 --dist loadfile
