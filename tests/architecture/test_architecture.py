@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from systems.registry import SYSTEMS
+from tests.conftest import LONG, NEED_SPARK, NEED_THE_PAGE_CACHE
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("analysis", "bench", "contract", "disk-checks", "infra", "provisioning", "systems")
@@ -264,3 +265,15 @@ def test_no_machine_of_ours_in_the_repo() -> None:
             continue
         found = forbidden.search(path.read_text(errors="replace"))
         assert found is None, f"{path}: {found.group(0) if found else ''}"
+
+
+def test_files_that_are_scheduled_by_name_are_there() -> None:
+    """One that was renamed would be scheduled like any other, and nobody would notice."""
+    assert [name for name in {*LONG, *NEED_THE_PAGE_CACHE} if not (ROOT / name).is_file()] == []
+
+
+def test_what_needs_spark_is_run_by_one_process() -> None:
+    """A file that takes Spark's session starts a JVM in every process that runs such files."""
+    takes_it = re.compile(r"\b(spark|either_ansi): SparkSession")
+    files = (ROOT / "tests" / "analysis").rglob("test_*.py")
+    assert {str(path.relative_to(ROOT)) for path in files if takes_it.search(path.read_text())} == set(NEED_SPARK)
