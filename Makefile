@@ -87,3 +87,4 @@ format: setup ## reformat the code
 clean: ## tear down the local testbed and remove everything make created here except results/
 	@if [ -x .venv/bin/samebox ]; then .venv/bin/samebox down; fi
 	@rm -rf .venv .samebox *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -not -path './results/*' -prune -exec rm -rf {} +
