@@ -34,7 +34,9 @@ COUNTINGS = {LOSING: (PRODUCED, ORDER)}
 @pytest.fixture
 def campaign(spark: SparkSession, results: Path) -> Campaign:
     """Three trials, of which one recorded nothing."""
-    return read_campaign(Storage(spark), str(write_results(results, PLANS, Shape(subscriptions=2))))
+    return read_campaign(
+        Storage(spark), str(write_results(results, PLANS, Shape(rate_per_s=100, rows_per_file=250, subscriptions=2)))
+    )
 
 
 @pytest.fixture
