@@ -6,10 +6,12 @@ counts, which are serialized Arrow tables. The number of its jobs doesn't depend
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
+from zipimport import zipimporter
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +31,7 @@ Countings = Mapping[str, Sequence[Counting]]
 # the name of a counting and its trial -> what it came to
 Counted = dict[tuple[str, str], pa.Table]
 Spread = tuple[str, str, int]
+Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def scan(spark: SparkSession, records: Records, countings: Countings) -> Counted:
@@ -42,8 +45,8 @@ def scan(spark: SparkSession, records: Records, countings: Countings) -> Counted
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", FILES_IN_A_BATCH)  # a record of these is a file
     files = spark.read.format("binaryFile").option("pathGlobFilter", "[!._]*.parquet").load(folders)
     count, merge = (
-        partial(count_files, times=records.times, countings=countings),
-        partial(merge_counts, countings=countings),
+        partial(in_task, partial(count_files, times=records.times, countings=countings)),
+        partial(in_task, partial(merge_counts, countings=countings)),
     )
     counts = files.select("path", "content").mapInArrow(count, COUNTS)
     rows = counts.repartition("name", "trial", "spread").mapInArrow(merge, COUNTS).collect()
@@ -54,6 +57,18 @@ def scan(spark: SparkSession, records: Records, countings: Countings) -> Counted
     for row in rows:
         found[row["name"], row["trial"]].append(_table(row["counts"]))
     return {key: pa.concat_tables(tables) for key, tables in found.items()}
+
+
+def in_task(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a worker does for one task.
+
+    Before each task PySpark has Python look anew at everything that modules could be imported from. In an archive that means reading
+    its whole directory, and Spark's own is one: 40 ms a task, as much as the task itself often takes. An archive that isn't among the
+    importers in use is opened again when something is to be imported, and no sooner.
+    """
+    for path in [path for path, importer in sys.path_importer_cache.items() if isinstance(importer, zipimporter)]:
+        del sys.path_importer_cache[path]
+    yield from work(batches)
 
 
 def count_files(
