@@ -16,7 +16,7 @@ LOCK_FILE = CHECKOUT / "bench" / "worker" / "requirements.lock"
 # the packages' own files are all but empty: importing one brings nothing of the operator's side
 SHARED = (
     *("bench/__init__.py", "bench/worker", "contract", "systems/__init__.py"),
-    *("systems/client.py", "systems/keys.py", "systems/null_client.py"),
+    *("systems/client.py", "systems/connection.py", "systems/keys.py", "systems/null_client.py"),
 )
 
 

@@ -28,6 +28,7 @@ DOES_NOT_APPLY = "does not apply"
 # what every client is connected by, and what a proof is made with
 _CLIENT = (
     "systems/client.py",
+    "systems/connection.py",
     "contract/workload.py",
     "bench/load/jobs.py",
     "bench/worker/job.py",
@@ -163,7 +164,9 @@ def _deployment_of(system: str, checkout: Path) -> list[str]:
     return [
         str(file.relative_to(checkout))
         for file in (checkout / "systems").rglob("*")
-        if file.is_file() and not others & set(file.parents) and not file.stem.endswith(("client", "load_tool", "keys"))
+        if file.is_file()
+        and not others & set(file.parents)
+        and not file.stem.endswith(("client", "connection", "load_tool", "keys"))
     ]
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from systems.client import ClientError, ClientSpec
-from systems.nats.wire_client import ConnectionLost, Link, Message, connect, header
+from systems.connection import ConnectionLost
+from systems.nats.wire_client import Link, Message, connect, header
 
 _SECOND_NS = 1_000_000_000
 _EXPIRES_S = 30.0

@@ -13,8 +13,9 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from systems.client import Acknowledgements, Backpressure, ClientError, ClientSpec
+from systems.connection import ConnectionLost
 from systems.keys import keys_of
-from systems.nats.wire_client import UNAVAILABLE, ConnectionLost, Link, Message, connect
+from systems.nats.wire_client import UNAVAILABLE, Link, Message, connect
 
 # What is written to the socket at once, at most: about as much as a socket takes.
 _MOST_AT_ONCE = 256

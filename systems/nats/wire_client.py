@@ -9,17 +9,14 @@ from __future__ import annotations
 import json
 import random
 import secrets
-import select
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from systems.client import ClientError, ClientSpec
+from systems.connection import Connection, ConnectionLost, connect_to
 
 UNAVAILABLE = 503  # the status of a request that nobody answers (yet)
-_READ_BYTES = 1 << 18
 _RETRY_S = 0.2
 _TRY_S = 2.0  # for one server to accept a connection
 _ASK_S = 5.0  # for JetStream to answer, before it is asked again
@@ -42,13 +39,6 @@ class Message(NamedTuple):
     status: int
     headers: bytes
     payload: bytes
-
-
-class ConnectionLost(ClientError):
-    """The server closed the connection, or refused something and closed it."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("ConnectionLost", message)
 
 
 class Parser:
@@ -116,33 +106,18 @@ def header(headers: bytes, name: bytes) -> bytes:
 class Link:
     """A connection to one server. One thread writes, one reads; where they differ, `pong` hands over what the reader has to write."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        # Blocking: a time limit would hold for writing, too, and might cut a command in two.
-        connection.settimeout(None)
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._readable = select.poll()
-        self._readable.register(connection, select.POLLIN)
+        self.write, self.close = connection.write, connection.close
         self._parser = Parser()
         self.inbox = b"_INBOX." + secrets.token_hex(8).encode()
         self.pong: Callable[[bytes], None] = self.write
 
-    def write(self, content: bytes) -> None:
-        """Writes whole commands; waits as long as the server doesn't read. Raises ConnectionLost."""
-        try:
-            self._connection.sendall(content)
-        except OSError as error:
-            raise ConnectionLost(str(error)) from None
-
     def read(self, timeout_s: float) -> list[Message]:
         """What comes within the time, as soon as something does. Raises ConnectionLost."""
-        try:
-            if not self._readable.poll(max(0.0, timeout_s) * 1e3):
-                return []
-            piece = self._connection.recv(_READ_BYTES)
-        except OSError as error:
-            raise ConnectionLost(str(error)) from None
+        piece = self._connection.read(timeout_s)
         if not piece:
-            raise ConnectionLost("the server closed the connection")
+            return []
         messages = self._parser.feed(piece)
         while self._parser.pings:
             self._parser.pings -= 1
@@ -153,12 +128,6 @@ class Link:
     def pongs(self) -> int:
         """How often the server has answered a ping."""
         return self._parser.pongs
-
-    def close(self) -> None:
-        """Never raises."""
-        with suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
-        self._connection.close()
 
     def ask(self, requests: Sequence[tuple[str, Mapping[str, Any]]], deadline_s: float) -> list[dict[str, Any]]:
         """JetStream's answers to requests (subject, body), each put again until it can be answered.
@@ -209,7 +178,7 @@ def connect(spec: ClientSpec, deadline_s: float, *, name: str = "") -> Link:
         for server in random.sample(servers, len(servers)):
             try:
                 return _connected(server, max(0.05, min(_TRY_S, deadline_s - time.monotonic())), name)
-            except (OSError, ConnectionLost) as error:
+            except ConnectionLost as error:
                 problem = f"{server}: {error}"
             if time.monotonic() > deadline_s:
                 raise ClientError("TimedOut", f"topic {spec.topic} at {spec.service_url}: {problem}")
@@ -217,10 +186,7 @@ def connect(spec: ClientSpec, deadline_s: float, *, name: str = "") -> Link:
 
 
 def _connected(server: str, timeout_s: float, name: str) -> Link:
-    address, _, port = server.rpartition(":")
-    connection = socket.create_connection((address, int(port)), timeout=timeout_s)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    link = Link(connection)
+    link = Link(connect_to(server, timeout_s))
     try:
         options = {**CONNECT, "lang": "samebox", "version": "1", "name": name}
         link.write(f"CONNECT {json.dumps(options)}\r\nPING\r\n".encode())

@@ -8,10 +8,11 @@ from contextlib import suppress
 from typing import Any
 
 from systems.client import Acknowledgements, ClientError, ClientSpec, printable, take_settings
+from systems.connection import ConnectionLost
 from systems.valkey.consumer_client import ValkeyConsumer, join_groups
 from systems.valkey.lane_client import Terms
 from systems.valkey.producer_client import ValkeyProducer
-from systems.valkey.resp_client import ConnectionLost, Link, connect_serving, encoded
+from systems.valkey.resp_client import Link, connect_serving, encoded
 from systems.valkey.topic_client import find_partitions
 
 _OVERHEAD_BYTES = 128  # of a command that adds a message, beside its payload

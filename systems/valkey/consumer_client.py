@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from systems.client import ClientError, ClientSpec
+from systems.connection import ConnectionLost
 from systems.valkey.entries_client import EntryReader
-from systems.valkey.resp_client import ConnectionLost, ErrorReply, Link, Reply, connect, connect_serving, encoded
+from systems.valkey.resp_client import ErrorReply, Link, Reply, connect, connect_serving, encoded
 from systems.valkey.topic_client import stream_of
 
 _BLOCK_S = 5.0

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from systems.valkey.resp_client import ConnectionLost, ErrorReply, Incomplete, line_at
+from systems.connection import ConnectionLost
+from systems.valkey.resp_client import ErrorReply, Incomplete, line_at
 
 _ENTRY = b"*2\r\n$"
 

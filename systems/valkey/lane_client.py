@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 from systems.client import Acknowledgements, ClientError
-from systems.valkey.resp_client import ConnectionLost, Link, connect_serving, encoded
+from systems.connection import ConnectionLost
+from systems.valkey.resp_client import Link, connect_serving, encoded
 from systems.valkey.session_client import TIMED_OUT, Batch, Message, Session
 
 _LOOK_EVERY_S = 0.1

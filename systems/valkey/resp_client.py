@@ -6,29 +6,19 @@ none tells each message's acknowledgement in a pipeline as it comes.
 
 from __future__ import annotations
 
-import select
-import socket
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from systems.client import ClientError
+from systems.connection import Connection, ConnectionLost, connect_to
 
-READ_BYTES = 1 << 18
 _END = b"\r\n"
 _TRY_S = 2.0
 _RETRY_S = 0.1
 # what a server says that will serve in a moment
 _NOT_YET = ("LOADING", "MASTERDOWN", "BUSY")
-
-
-class ConnectionLost(ClientError):
-    """The connection is gone, and with it the replies that were still to come."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("ConnectionLost", message)
 
 
 @dataclass(frozen=True)
@@ -106,33 +96,11 @@ def all_replies(buffer: bytes) -> list[Reply]:
 
 
 class Link:
-    """A connection to one server. Its reading side and its writing side may be used by a thread each."""
+    """A connection to one server; see Connection."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        # Blocking: a time limit would hold for writing, too, and might cut a command in two.
-        connection.settimeout(None)
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._readable = select.poll()
-        self._readable.register(connection, select.POLLIN)
-
-    def write(self, content: bytes) -> None:
-        """Writes whole commands; waits as long as the server doesn't read. Raises ConnectionLost."""
-        try:
-            self._connection.sendall(content)
-        except OSError as error:
-            raise ConnectionLost(str(error)) from None
-
-    def read(self, timeout_s: float) -> bytes:
-        """What comes within the time, as soon as something does; empty if nothing does. Raises ConnectionLost."""
-        try:
-            if not self._readable.poll(max(0.0, timeout_s) * 1e3):
-                return b""
-            piece = self._connection.recv(READ_BYTES)
-        except OSError as error:
-            raise ConnectionLost(str(error)) from None
-        if not piece:
-            raise ConnectionLost("the server closed the connection")
-        return piece
+        self.write, self.read, self.close = connection.write, connection.read, connection.close
 
     def ask(self, commands: Sequence[bytes], deadline_s: float) -> list[Reply]:
         """The replies to encoded commands, in order; no other may be outstanding. Raises ConnectionLost, also at the deadline."""
@@ -150,22 +118,10 @@ class Link:
             buffer, at = buffer[at:] + self.read(left_s), 0
         return replies
 
-    def close(self) -> None:
-        """Ends it, also for a thread that is reading or writing. Never raises."""
-        with suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
-        self._connection.close()
-
 
 def connect(server: str, timeout_s: float) -> Link:
     """A connection to "address:port". Raises ConnectionLost."""
-    address, _, port = server.rpartition(":")
-    try:
-        connection = socket.create_connection((address, int(port)), timeout=timeout_s)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    except OSError as error:
-        raise ConnectionLost(f"{server}: {error}") from None
-    return Link(connection)
+    return Link(connect_to(server, timeout_s))
 
 
 def connect_serving(server: str, deadline_s: float, *, about: str) -> Link:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from systems.client import Acknowledgements
-from systems.valkey.resp_client import ConnectionLost, ErrorReply, Link
+from systems.connection import ConnectionLost
+from systems.valkey.resp_client import ErrorReply, Link
 
 NO_STREAM, TOO_FEW, TIMED_OUT = "NoSuchStream", "TooFewReplicas", "TimedOut"
 _LOOK_EVERY_S = 0.1

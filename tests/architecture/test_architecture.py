@@ -121,9 +121,11 @@ def test_import_arrows(room: str) -> None:
 
 def test_what_client_hosts_get_knows_nothing_of_the_operators() -> None:
     """Workers, clients and the contract import each other and the standard library, and no more of this checkout."""
-    everybodys: tuple[str, ...] = ("bench.worker", "contract", "systems.client", "systems.keys")
+    everybodys: tuple[str, ...] = ("bench.worker", "contract", "systems.client", "systems.connection", "systems.keys")
     may_import = {path: everybodys for room in ("bench/worker", "contract") for path in python_files(room)}
-    may_import |= {ROOT / "systems" / f"{name}.py": everybodys for name in ("client", "keys", "null_client")}
+    may_import |= {
+        ROOT / "systems" / f"{name}.py": everybodys for name in ("client", "connection", "keys", "null_client")
+    }
     for system in SYSTEMS.values():
         own = tuple(name.removesuffix(".py").replace("/", ".") for name in system.client_files)
         assert system.client_module in own

@@ -15,10 +15,11 @@ import pytest
 
 from contract.workload import Workload
 from systems.client import Backpressure, ClientError, ClientSpec
+from systems.connection import ConnectionLost
 from systems.valkey import client
 from systems.valkey.consumer_client import ValkeyConsumer, position_in
 from systems.valkey.entries_client import Entry, EntryReader
-from systems.valkey.resp_client import ConnectionLost, ErrorReply, Incomplete, all_replies, encoded, reply_at
+from systems.valkey.resp_client import ErrorReply, Incomplete, all_replies, encoded, reply_at
 from tests.systems.told import Told
 from tests.systems.valkey_server import ScriptedServer, Stream
 
