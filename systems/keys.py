@@ -1,7 +1,10 @@
-"""The keys of keyed messages: a pool of 10,000 random ones, as OpenMessaging Benchmark has it, in turn or at random."""
+"""Where messages go: the keys of keyed ones (a pool of 10,000 random ones, as OpenMessaging Benchmark has it, in turn or at random),
+and the partitions that our own clients choose."""
 
 from __future__ import annotations
 
+import random
+import zlib
 from collections.abc import Callable
 
 import numpy as np
@@ -24,3 +27,18 @@ def keys_of(spec: ClientSpec) -> Callable[[int], str] | None:
         return lambda sequence: pool[sequence % KEYS]
     drawn = [pool[at] for at in generator.integers(0, KEYS, _DRAWS)]
     return lambda sequence: drawn[sequence % _DRAWS]
+
+
+def partition_chooser(spec: ClientSpec, partitions: int) -> Callable[[int, str | None], int]:
+    """(sequence, key) -> partition. A key's partition is that of its CRC-32, whoever sends.
+
+    Without keys: one after the other, or staying with each for as many messages as a batch would hold, where producers begin apart.
+    """
+    workload = spec.workload
+    if workload.keys != "none":
+        return lambda _sequence, key: zlib.crc32((key or "").encode()) % partitions
+    if workload.partitioning == "round-robin":
+        return lambda sequence, _key: sequence % partitions
+    stay = max(1, workload.batch_bytes // workload.message_bytes) if workload.batching else 1
+    first = random.randrange(partitions)
+    return lambda sequence, _key: (first + sequence // stay) % partitions

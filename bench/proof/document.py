@@ -29,6 +29,7 @@ DOES_NOT_APPLY = "does not apply"
 _CLIENT = (
     "systems/client.py",
     "systems/connection.py",
+    "systems/keys.py",
     "contract/workload.py",
     "bench/load/jobs.py",
     "bench/worker/job.py",

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import random
 import threading
 import time
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import NamedTuple
 
 from systems.client import Acknowledgements, Backpressure, ClientError, ClientSpec
 from systems.connection import ConnectionLost
-from systems.keys import keys_of
+from systems.keys import keys_of, partition_chooser
 from systems.nats.wire_client import UNAVAILABLE, Link, Message, connect
 
 # What is written to the socket at once, at most: about as much as a socket takes.
@@ -186,21 +184,6 @@ class NatsProducer:
     def _fail(self, sequence: int, reason: str) -> None:
         if self._pending.pop(sequence, None) is not None:
             self._acknowledgements.failed(sequence, reason)
-
-
-def partition_chooser(spec: ClientSpec, partitions: int) -> Callable[[int, str | None], int]:
-    """(sequence, key) -> partition. A key's partition is the same whoever sends.
-
-    Without keys: one after the other, or staying with each for as many messages as a batch would hold, where producers begin apart.
-    """
-    workload = spec.workload
-    if workload.keys != "none":
-        return lambda _sequence, key: zlib.crc32((key or "").encode()) % partitions
-    if workload.partitioning == "round-robin":
-        return lambda sequence, _key: sequence % partitions
-    stay = max(1, workload.batch_bytes // workload.message_bytes) if workload.batching else 1
-    first = random.randrange(partitions)
-    return lambda sequence, _key: (first + sequence // stay) % partitions
 
 
 def error_of(message: Message) -> str:

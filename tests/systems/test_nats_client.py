@@ -13,10 +13,9 @@ import pytest
 from contract.workload import Workload
 from systems.client import Backpressure, ClientError, ClientSpec
 from systems.connection import ConnectionLost
-from systems.keys import keys_of
+from systems.keys import keys_of, partition_chooser
 from systems.nats import client
 from systems.nats.consumer_client import places_of
-from systems.nats.producer_client import partition_chooser
 from systems.nats.wire_client import Message, Parser, header
 from tests.systems.nats_server import ScriptedNats
 from tests.systems.told import Told
