@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from contract.durability import DEFAULT_REPLICATION_FACTOR, Variant
-from contract.workload import COMPRESSIONS, Compression
+from contract.workload import COMPRESSIONS, Compression, Workload
 from provisioning.hosts.host import Host
 from provisioning.hosts.requirement import Requirement
 from provisioning.software.software import Software
@@ -63,7 +63,8 @@ class System:
     `native_tool` is the load tool that it comes with, None = none. `write_amplification` is how often a host writes each stored byte
     (2 = a journal beside the storage), for the disk estimate; `start_s` is how long its cluster takes from its configuration to its
     first topic, for the estimate of time. `producer_rate`: what to expect of one producer at most.
-    `compressions`: what its client can do. `message_memory`: None = its messages are on disk, and as many as fit there.
+    `compressions`: what its client can do. `cannot_load`: why it can't take a workload at one of its durabilities; None = it can.
+    `message_memory`: None = its messages are on disk, and as many as fit there.
     """
 
     deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]
@@ -86,6 +87,7 @@ class System:
     native_tool: NativeTool | None = None
     compressions: tuple[Compression, ...] = COMPRESSIONS
     message_memory: MessageMemory | None = None
+    cannot_load: Callable[[str, Workload], str | None] = lambda _durability, _workload: None
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -95,6 +97,13 @@ class System:
     def why_not(self, durability: str) -> str:
         """Why it can't be run at a durability that it can't give."""
         return self.cannot.get(durability, "a variant of other systems that this one doesn't have")
+
+    def why_empty(self, durability: str, workloads: Sequence[Workload]) -> str | None:
+        """Why nothing of it runs at a durability: it can't give it, or can take none of the workloads. None = something does."""
+        if durability not in self.levels:
+            return self.why_not(durability)
+        reasons = [self.cannot_load(durability, workload) for workload in workloads]
+        return reasons[0] if reasons and all(reasons) else None
 
     @property
     def client_files(self) -> tuple[str, ...]:

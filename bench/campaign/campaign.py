@@ -70,8 +70,8 @@ class Experiment:
         return durability in self.durability_of.get(system, self.durability)
 
     def runs(self, system: str, durability: str) -> bool:
-        """Whether it is: a system that can't give a durability leaves its cell empty."""
-        return self.asks(system, durability) and durability in SYSTEMS[system].levels
+        """Whether it is: a system that can't give a durability, or can't take any of the workloads at it, leaves its cell empty."""
+        return self.asks(system, durability) and SYSTEMS[system].why_empty(durability, self.workloads) is None
 
 
 @dataclass(frozen=True)
@@ -239,6 +239,9 @@ def _wrong_experiment(campaign: Campaign, each: Experiment, prefix: str) -> Iter
                 f"key '{prefix}workloads.{at}.compression': the client of {name} doesn't know {workload.compression!r}, only "
                 f"{', '.join(known)}. Change it, or leave {name} out of 'systems'."
             )
+        for name, level in product(runs, each.durability):
+            if each.runs(name, level) and (reason := SYSTEMS[name].cannot_load(level, workload)):
+                yield f"key '{prefix}workloads.{at}': {name} can't take it at level {level}, but others here: {reason}."
     for name, own in each.durability_of.items():
         if name not in systems or not set(own) <= set(each.durability):
             yield (
@@ -274,10 +277,10 @@ def empty_cells(campaign: Campaign) -> tuple[EmptyCell, ...]:
     for each in campaign.questions:
         found += [EmptyCell(each.id, system, None, reason) for system, reason in each.absent.items()]
         found += [
-            EmptyCell(each.id, system, level, SYSTEMS[system].why_not(level))
+            EmptyCell(each.id, system, level, reason)
             for level in each.durability
             for system in campaign.systems_of(each)
-            if each.asks(system, level) and level not in SYSTEMS[system].levels
+            if each.asks(system, level) and (reason := SYSTEMS[system].why_empty(level, each.workloads)) is not None
         ]
     return tuple(found)
 
