@@ -47,12 +47,12 @@ class ProducerFigures:
 
     messages: int
     rate_per_s: float
-    publish_mean_ms: float
+    publish_mean_ms: float | None
     publish_p50_ms: float
     publish_p95_ms: float | None
     publish_p99_ms: float
-    publish_p999_ms: float
-    publish_max_ms: float
+    publish_p999_ms: float | None
+    publish_max_ms: float | None
     resolution_ms: float
 
 
