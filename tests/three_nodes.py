@@ -33,8 +33,9 @@ class ThreeNodes:
 
     def __init__(
         self, system: str, hosts: Sequence[Host], store: Store, topic: Topic, profile: str = VENDOR_DEFAULT,
-        settings: Settings | None = None,
+        level: str = LEVEL, settings: Settings | None = None,
     ) -> None:  # fmt: skip
+        self._level = level
         self.system = system
         self.topic = topic
         self.hosts = hosts
@@ -49,7 +50,7 @@ class ThreeNodes:
         """Started on empty disks, with its topics. Nothing of it is left afterwards."""
         profile = load_profile("local")
         plan = Plan(
-            durability=DURABILITY[LEVEL],
+            durability=DURABILITY[self._level],
             topics=(self.topic,),
             memory=SYSTEMS[self.system].memory.for_hosts(None),
             overrides=self._settings,

@@ -150,18 +150,43 @@ def test_a_file_of_empty_cells_alone_is_refused(tmp_path: Path) -> None:
 def test_unknown_level_names_the_choices(tmp_path: Path) -> None:
     """With the variants of a level."""
     said = refusal(tmp_path, GOOD.replace("durability = [1]", "durability = [9]"))
-    assert "unknown level '9'. Valid choices: 1, 2, 2-bypass, 3, 4, 4-bypass, none." in said
+    assert "unknown level '9'. Valid choices: 1, 2, 2-bypass, 2-stream, 3, 4, 4-bypass, none." in said
 
 
 def test_compression_that_a_client_does_not_know_is_refused(tmp_path: Path) -> None:
     """Before anything is started, with the system to leave out; the others take it."""
     compressed = GOOD.replace("[[workloads]]", '[[workloads]]\ncompression = "lz4"', 1)
     assert load_campaign(write(tmp_path, compressed)).workloads[0].compression == "lz4"
-    said = refusal(tmp_path, compressed.replace('["pulsar", "kafka"]', '["kafka", "nats", "valkey"]'))
-    for system in ("nats", "valkey"):
+    said = refusal(tmp_path, compressed.replace('["pulsar", "kafka"]', '["kafka", "nats", "rabbitmq", "valkey"]'))
+    for system in ("nats", "rabbitmq", "valkey"):
         problem = f"key 'workloads.0.compression': the client of {system} doesn't know 'lz4', only none."
         assert f"{problem} Change it, or leave {system} out of 'systems'." in said
     assert "client of kafka" not in said
+
+
+SEVERAL = GOOD.replace("consumers = 1", "consumers = 2\nsubscriptions = 2").replace('"pulsar"', '"rabbitmq"')
+
+
+def test_a_level_at_which_a_system_can_take_no_workload_is_an_empty_cell(tmp_path: Path) -> None:
+    """With the system's own reason, as a level that it can't give; at another level it takes them."""
+    both = load_campaign(write(tmp_path, SEVERAL.replace("durability = [1]", 'durability = [1, 2, "2-stream"]')))
+    empty = {(each.system, each.durability): each.reason for each in empty_cells(both) if each.system == "rabbitmq"}
+    assert empty.keys() == {("rabbitmq", "1"), ("rabbitmq", "2")}
+    assert all("forgets what was read" in reason for reason in empty.values())
+    assert {(t.system, t.durability) for t in order_of(both)} == {
+        ("kafka", "1"),
+        ("kafka", "2"),
+        ("rabbitmq", "2-stream"),
+    }
+
+
+def test_a_workload_that_a_system_cannot_take_beside_others_is_refused(tmp_path: Path) -> None:
+    """Before anything is started: a cell isn't half empty."""
+    workload = GOOD[GOOD.index("[[workloads]]") :]
+    said = refusal(tmp_path, SEVERAL + workload.replace("steady", "other"))
+    assert (
+        "key 'workloads.0': rabbitmq can't take it at level 1, but others here: a queue forgets what was read" in said
+    )
 
 
 def test_missing_file_lists_what_is_there(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def typed(*words: str | Path) -> None:
 
 def test_the_plan_of_a_workload_file(tmp_path: Path, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every system by default, once, at level 1; the campaign it became is named."""
-    typed("plan", "--omb", write(tmp_path, producerRate=0), "--json")
+    typed("plan", "--omb", write(tmp_path, producerRate=0, subscriptionsPerTopic=1), "--json")
     output = capsys.readouterr()
     trials = json.loads(output.out)["trials"]
     assert [trial["trial"] for trial in trials] == [f"b01-{at}-{name}-l1-steady" for at, name in enumerate(SYSTEMS, 1)]

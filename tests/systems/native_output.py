@@ -47,3 +47,16 @@ NATS_CONSUMED = """\
 
 NATS JetStream ordered ephemeral consumer stats: 575 msgs/sec ~ 72 KiB/sec
 """  # noqa: E501
+RABBITMQ_PRODUCED = """\
+id: messages-12000, time 6.000 s, sent: 1968 msg/s, returned: 0 msg/s, confirmed: 1970 msg/s, nacked: 0 msg/s, min/median/75th/95th/99th confirm latency: 242/560/773/5100/29288 ?s
+test stopped (Producer reached message limit [6])
+id: messages-12000, sending rate avg: 1964 msg/s
+id: messages-12000, receiving rate avg: 0 msg/s
+id: messages-12000, confirm latency min/median/75th/95th/99th 283/4434/40875/185027/426789 ?s
+"""  # noqa: E501
+RABBITMQ_CONSUMED = """\
+test stopped (Consumer reached message limit [6])
+id: messages-12000, sending rate avg: 0 msg/s
+id: messages-12000, receiving rate avg: 25335 msg/s
+id: messages-12000, consumer latency min/median/75th/95th/99th 33519669885/33519797979/33519869638/33519972919/33519975722 ?s
+"""

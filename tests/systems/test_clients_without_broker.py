@@ -18,6 +18,7 @@ import pytest
 import systems.kafka.client
 import systems.nats.client
 import systems.pulsar.client
+import systems.rabbitmq.client
 from contract.workload import Workload
 from systems.client import ClientError, ClientSpec
 from systems.pulsar.client import PulsarProducer, keep_thread_state
@@ -51,7 +52,12 @@ def spec_at(service_url: str, **settings: str) -> ClientSpec:
 
 @pytest.mark.parametrize(
     ("module", "scheme"),
-    [(systems.kafka.client, ""), (systems.nats.client, ""), (systems.pulsar.client, "pulsar://")],
+    [
+        (systems.kafka.client, ""),
+        (systems.nats.client, ""),
+        (systems.pulsar.client, "pulsar://"),
+        (systems.rabbitmq.client, ""),
+    ],
 )
 def test_nobody_there_is_a_client_error_in_time(module: ModuleType, scheme: str, deaf: str) -> None:
     """A missing broker is told in the client's words, with topic and address, and not after minutes."""
@@ -64,12 +70,14 @@ def test_nobody_there_is_a_client_error_in_time(module: ModuleType, scheme: str,
     assert time.monotonic() - began < 30
 
 
-@pytest.mark.parametrize("module", [systems.kafka.client, systems.nats.client, systems.pulsar.client])
+@pytest.mark.parametrize(
+    "module", [systems.kafka.client, systems.nats.client, systems.pulsar.client, systems.rabbitmq.client]
+)
 def test_a_setting_that_a_client_has_not_is_refused(module: ModuleType) -> None:
     """A misspelt setting must not silently do nothing."""
     with pytest.raises(
         ClientError,
-        match=r"ackz; this client knows (acks, idempotence|acknowledge_every_ms, acks|io_threads, receiver_queue)",
+        match=r"ackz; this client knows (acks, idempotence|acknowledge_every_ms, (acks|confirms)|io_threads, receiver_queue)",
     ):
         module.connect_producer(spec_at("127.0.0.1:1", ackz="all"), NoAcknowledgements())
 

@@ -18,6 +18,7 @@ from systems.kafka.load_tool import ProducerPerformance
 from systems.load_tool import NativeLoad, NativeTool, load_of
 from systems.nats.load_tool import NatsBench
 from systems.pulsar.load_tool import PulsarPerf
+from systems.rabbitmq.load_tool import PerfTest
 from systems.registry import SYSTEMS
 from tests.benchmarks.native_run import run_native
 from tests.systems.native_output import (
@@ -28,6 +29,8 @@ from tests.systems.native_output import (
     NATS_PRODUCED_BY_SEVERAL,
     PULSAR_CONSUMED,
     PULSAR_PRODUCED,
+    RABBITMQ_CONSUMED,
+    RABBITMQ_PRODUCED,
 )
 
 WORKLOAD = Workload("w", 1000, 1024, 10.0, warmup_s=2.0, in_flight=10_000)
@@ -91,7 +94,27 @@ def test_what_one_client_printed() -> None:
     assert (consumed.messages, consumed.rate_per_s, consumed.end_to_end_p50_ms) == (2_300, 575, None)
 
 
-@pytest.mark.parametrize("tool", [ProducerPerformance(), NatsBench(), PulsarPerf()])
+def test_only_a_tool_that_has_sent_or_read_everything_is_believed() -> None:
+    """PerfTest prints no numbers of messages: they are those it was told, if it ended for having reached them."""
+    result = PerfTest().result(RABBITMQ_PRODUCED, LOAD)
+    assert (result.messages, result.rate_per_s, result.resolution_ms) == (12_000, 1964, 0.001)
+    consumed = PerfTest().consumer_result(RABBITMQ_CONSUMED)
+    assert (consumed.messages, consumed.rate_per_s, consumed.end_to_end_p50_ms) == (12_000, 25_335, None)
+    with pytest.raises(ValueError, match="no summary of all messages"):
+        PerfTest().result(RABBITMQ_PRODUCED.replace("Producer reached message limit", "Reached time limit"), LOAD)
+    with pytest.raises(ValueError, match="no summary of all messages"):
+        PerfTest().consumer_result(RABBITMQ_CONSUMED.replace("Consumer reached message limit", "Reached time limit"))
+
+
+def test_what_a_tool_prints_where_there_is_no_sign_for_microseconds() -> None:
+    """A question mark stands for it; latencies are the same, and those that it doesn't print stay unknown."""
+    signed = PerfTest().result(RABBITMQ_PRODUCED.replace("?s", "µs"), LOAD)
+    assert signed == PerfTest().result(RABBITMQ_PRODUCED, LOAD)
+    assert (signed.publish_p50_ms, signed.publish_p95_ms, signed.publish_p99_ms) == (4.434, 185.027, 426.789)
+    assert (signed.publish_mean_ms, signed.publish_p999_ms, signed.publish_max_ms) == (None, None, None)
+
+
+@pytest.mark.parametrize("tool", [ProducerPerformance(), NatsBench(), PulsarPerf(), PerfTest()])
 def test_words_without_figures_are_an_error(tool: NativeTool) -> None:
     """A tool that printed something else is never taken for one that measured nothing."""
     with pytest.raises(ValueError, match="no "):
@@ -126,6 +149,18 @@ def test_all_of_the_load_is_passed_on() -> None:
     nats = " ".join(NatsBench().arguments(LOAD))
     for word in ("pub sync", "--stream samebox-0", "--msgs 12000", "--size 1024B", "--throughput 1000"):
         assert word in nats
+    rabbitmq = " ".join(PerfTest().arguments(LOAD))
+    for word in (
+        "--queue-pattern samebox-%d --queue-pattern-from 0 --queue-pattern-to 5",
+        "--producers 6 --consumers 0",
+        "--size 1024",
+        "--flag persistent --flag mandatory",
+        "--confirm 1666",
+        "--pmessages 2000",
+        "--rate 166.667",
+    ):
+        assert word in rabbitmq
+    assert "--rate" not in PerfTest().arguments(replace(LOAD, rate_per_s=None))
     assert "pub async --clients 1 --batch 4000" in " ".join(NatsBench().arguments(replace(LOAD, rate_per_s=None)))
 
 
@@ -134,6 +169,32 @@ def test_several_producers_are_one_with_their_windows_or_as_many() -> None:
     three = load(producers=3)
     assert "buffer.memory=30720000" in ProducerPerformance().arguments(three)
     assert "--num-producers 3" in " ".join(PulsarPerf().arguments(three))
+
+
+@pytest.mark.parametrize(("partitions", "producers", "asked"), [(1, 1, 1), (6, 1, 6), (6, 6, 6), (6, 7, 12)])
+def test_each_partition_has_as_many_of_perftests_producers(partitions: int, producers: int, asked: int) -> None:
+    """So each partition gets as many messages, and window and messages of all together are the workload's, or a few more."""
+    arguments = PerfTest().arguments(load(partitions=partitions, producers=producers))
+    told = {word: int(arguments[arguments.index(word) + 1]) for word in ("--producers", "--confirm", "--pmessages")}
+    assert told["--producers"] == asked
+    assert told["--confirm"] == producers * WORKLOAD.in_flight // asked
+    assert 0 <= told["--pmessages"] * asked - LOAD.messages < asked
+
+
+def test_consumers_of_queues_and_of_streams() -> None:
+    """Each partition has one, which reads its share of all messages; a stream is read from its beginning."""
+    queues = " ".join(PerfTest().consumer_arguments(LOAD))
+    assert "--consumers 6 --qos 500 --multi-ack-every 250 --cmessages 2000" in queues
+    assert "--id messages-12000 " in queues
+    streams = PerfTest().consumer_arguments(replace(LOAD, client_settings={"queue_type": "stream"}))
+    assert "--stream-consumer-offset first" in " ".join(streams)
+
+
+def test_a_load_that_perftest_cannot_make_is_refused() -> None:
+    """Its producers stay with a partition, and know of no keys."""
+    assert PerfTest().cannot(WORKLOAD) is None
+    assert "no keys" in str(PerfTest().cannot(replace(WORKLOAD, keys="random")))
+    assert "stays with one" in str(PerfTest().cannot(replace(WORKLOAD, partitioning="round-robin")))
 
 
 @pytest.mark.parametrize(("rate_per_s", "producers", "clients"), [(1_000, 1, 20), (100, 5, 5), (1_000_000, 1, 100)])
@@ -211,6 +272,7 @@ def test_every_system_has_its_tool() -> None:
         "kafka": "kafka-producer-perf-test",
         "nats": "nats bench js pub",
         "pulsar": "pulsar-perf produce",
+        "rabbitmq": "PerfTest",
     }
 
 

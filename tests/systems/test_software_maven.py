@@ -169,7 +169,7 @@ def test_the_cache_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_an_unknown_name_lists_the_valid_ones(tmp_path: Path) -> None:
     """Of what may be deployed."""
     with pytest.raises(
-        InvalidInput, match=r"no software is called 'kafak'\. Valid names: kafka, nats, natscli, pulsar"
+        InvalidInput, match=r"no software is called 'kafak'\. Valid names: kafka, nats, natscli, perf-test, pulsar"
     ):
         Store(tmp_path, software()).version("kafak")
 

@@ -28,12 +28,13 @@ from systems.valkey.readback import pairs
 from systems.valkey.resp_client import all_replies
 
 VENDOR = Path(__file__).parents[1] / "data" / "vendor"
-VERSIONS = {"kafka": "4.3.1", "nats": "2.15.1", "pulsar": "4.2.4", "valkey": "9.1.2.post2"}
+VERSIONS = {"kafka": "4.3.1", "nats": "2.15.1", "pulsar": "4.2.4", "rabbitmq": "4.0.5", "valkey": "9.1.2.post2"}
 # Kinds of components in which each departs from its vendor, among others.
 MAIN = {
     "kafka": {"broker", "jvm/broker"},
     "nats": {"server", "go/server"},
     "pulsar": {"broker", "jvm/broker"},
+    "rabbitmq": {"server"},
     "valkey": {"build", "server"},
 }
 DIRECT_MB = 512
@@ -46,6 +47,7 @@ PLACES = re.compile(
     r"|clientPortAddress|dataDir|server\.\d+|admin\.serverPort|metricsProvider\.httpPort"
     r"|server_name|listen|http|jetstream\.store_dir|cluster\.(name|listen|routes)|config_digest"
     r"|bind(-source-addr)?|replicaof|replica-announce-(ip|port)|dir|logfile"
+    r"|listeners\.tcp\.1|cluster_name"
 )
 # What the vendor's code makes of an empty value, or of another key.
 RULES = {
@@ -58,6 +60,7 @@ RULES = {
     "bookkeeperAckQuorum": "2",
     "managedLedgerMaxMarkDeleteRate": "1.0",  # managedLedgerDefaultMarkDeleteRateLimit
     "cluster.no_advertise": "false",  # server/opts.go: a server alone has no cluster and shows none
+    "vm_memory_high_watermark.absolute": "0.6 of the host's memory",  # rabbit.schema: vm_memory_high_watermark.relative
     "numBundles": "16",  # PulsarClusterMetadataSetup.DEFAULT_BUNDLE_NUMBER
 }
 # Keys of the vendor's file that its own code doesn't read: RocksDB has files of its own since BookKeeper 4.15.
@@ -160,6 +163,10 @@ def vendor_values(system: str) -> dict[str, Values]:
         varz = json.loads((folder / "varz.json").read_text())
         server, runtime = server_settings(varz, ""), runtime_settings(varz)
         return {"server": Values(server, server), "go/server": Values(runtime, runtime)}
+    if system == "rabbitmq":
+        # what a node says that was told nothing but its address
+        said = json.loads((folder / "settings.json").read_text())
+        return {kind: Values(said[kind], said[kind]) for kind in ("server", "ra")}
     if system == "valkey":
         # what a server says that was told nothing but its address
         [said] = all_replies((folder / "config.resp").read_bytes())

@@ -22,11 +22,19 @@ from provisioning.hosts.ssh import SshHost
 from provisioning.software.store import Store
 from systems.deployment import Topic
 from systems.registry import software
-from tests.three_nodes import ThreeNodes
+from tests.three_nodes import LEVEL, ThreeNodes
 from tests.truth.comparison import HEADER_BYTES, Name, Stored, Told, differences, header, payloads, sample, stored_of
 
 READERS = Path(__file__).parent
-SYSTEMS = ["kafka", "nats", pytest.param("pulsar", marks=pytest.mark.truth), "valkey"]
+# System, level, consumers: a queue that forgets what was read is looked at unread.
+SYSTEMS = [
+    pytest.param("kafka", LEVEL, 1, id="kafka"),
+    pytest.param("nats", LEVEL, 1, id="nats"),
+    pytest.param("pulsar", LEVEL, 1, id="pulsar", marks=pytest.mark.truth),
+    pytest.param("rabbitmq", LEVEL, 0, id="rabbitmq"),
+    pytest.param("rabbitmq", "2-stream", 1, id="rabbitmq-stream"),
+    pytest.param("valkey", LEVEL, 1, id="valkey"),
+]
 READING_LIMIT_S = 300.0
 RUN = 0xFEDCBA98
 SEED = 20
@@ -71,14 +79,17 @@ def _stored(line: str) -> Stored:
 
 @pytest.mark.integration
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_the_brokers_hold_what_was_acknowledged(system: str, hosts: dict[str, SshHost], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("system", "level", "consumers"), SYSTEMS)
+def test_the_brokers_hold_what_was_acknowledged(
+    system: str, level: str, consumers: int, hosts: dict[str, SshHost], tmp_path: Path
+) -> None:
     """Each acknowledged message is there once, in its partition and in order; a hundredth is compared byte by byte."""
     topic = Topic(TOPIC, WORKLOAD.partitions)
-    cluster = ThreeNodes(system, tuple(hosts.values()), Store(user_cache(), software()), topic)
+    cluster = ThreeNodes(system, tuple(hosts.values()), Store(user_cache(), software()), topic, level=level)
+    workload = dataclasses.replace(WORKLOAD, consumers=consumers)
     with cluster.running():
         pythons = deploy_client(cluster.clients, user_cache(), print)
-        result = run_load(cluster.load(WORKLOAD, seed=SEED, limits=PATIENT), cluster.clients, pythons)
+        result = run_load(cluster.load(workload, seed=SEED, limits=PATIENT), cluster.clients, pythons)
         assert result.abort is None
         collect_records(result, cluster.clients, tmp_path)
         libs = f"{cluster.store.deploy(system, cluster.brokers)}/libs"

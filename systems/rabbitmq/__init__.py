@@ -1,0 +1,1 @@
+"""RabbitMQ as a system of samebox: quorum queues and streams."""
