@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from collections import Counter
@@ -26,7 +27,7 @@ from systems.registry import SYSTEMS
 from systems.settings import Settings
 from tests.benchmarks.native_run import run_native
 from tests.benchmarks.openmessaging import OpenMessagingLoad, run_openmessaging
-from tests.three_nodes import ThreeNodes
+from tests.three_nodes import LEVEL, ThreeNodes
 
 STATE = CHECKOUT / ".samebox" / "bench-load"
 TOPIC = Topic("samebox", 6)
@@ -35,6 +36,7 @@ PROFILE = "sn2022"
 # A server of Valkey keeps all messages of all runs in memory, and refuses those beyond its limit.
 SETTINGS: Mapping[str, Settings] = {"valkey": {"server": {"maxmemory": "8589934592"}}}
 NS_PER_MS = 1e6
+READ_OUT_LIMIT_S = 120.0
 _FEW = 1_000
 
 
@@ -52,11 +54,13 @@ class Row:
 
 
 class Cluster:
-    """A system's three-node cluster on `hosts`, once `running` is entered."""
+    """A system's three-node cluster on `hosts` at a durability level, once `running` is entered."""
 
-    def __init__(self, system: str, hosts: Sequence[Host], store: Store, pythons: Mapping[str, str]) -> None:
+    def __init__(
+        self, system: str, hosts: Sequence[Host], store: Store, pythons: Mapping[str, str], level: str = LEVEL
+    ) -> None:
         self.system = system
-        self._nodes = ThreeNodes(system, hosts, store, TOPIC, PROFILE, SETTINGS.get(system))
+        self._nodes = ThreeNodes(system, hosts, store, TOPIC, PROFILE, level, SETTINGS.get(system))
         self._client = self._nodes.clients[0]
         self._pythons = pythons
         self._native_start_cpu_s: float | None = None
@@ -99,8 +103,11 @@ class Cluster:
         finally:
             shutil.rmtree(folder)
 
-    def native(self, tool: NativeTool, load: NativeLoad) -> tuple[Row, str]:
-        """One run of the system's own tool, and its command line. Its CPU is without what a run of a few messages takes."""
+    def native(self, tool: NativeTool, load: NativeLoad, *, read_out: bool = False) -> tuple[Row, str]:
+        """One run of the system's own tool, and its command line. Its CPU is without what a run of a few messages takes.
+
+        `read_out`: its consumer then reads what it sent. A queue keeps what nobody has read, and would give it to our consumers first.
+        """
         endpoints = self._nodes.deployment.endpoints()
         load = replace(load, service_url=endpoints.service_url, client_settings=endpoints.client_settings)
         if self._native_start_cpu_s is None:
@@ -110,6 +117,9 @@ class Cluster:
             self._native_start_cpu_s = run_native(tool, short, self._client, self._nodes.store).cpu_s
         run = run_native(tool, load, self._client, self._nodes.store)
         result = run.result
+        if read_out and tool.consumer_ends:
+            command = tool.consumer_command(load, "read-out", self._client, self._nodes.store)
+            self._client.run(shlex.join(command), timeout_s=READ_OUT_LIMIT_S)
         cpu_us = max(0.0, run.cpu_s - self._native_start_cpu_s) * 1e6 / result.messages
         return Row(result.rate_per_s, cpu_us, result.publish_p50_ms, result.publish_p99_ms), run.command
 
@@ -123,4 +133,4 @@ class Cluster:
 
 
 def _errors_in(produced: Path) -> Counter[str]:
-    return Counter(pq.read_table(produced, columns=["error"])["error"].drop_null().to_pylist())
+    return Counter(filter(None, pq.read_table(produced, columns=["error"])["error"].to_pylist()))

@@ -34,6 +34,7 @@ from tests.benchmarks.cluster import NS_PER_MS, STATE, TOPIC, Cluster, Row
 from tests.benchmarks.openmessaging import OpenMessagingLoad
 from tests.benchmarks.recording import memory_over, recording_cost
 from tests.benchmarks.rounds import alternate, console, median, print_rows
+from tests.three_nodes import LEVEL
 
 BATCH_BYTES = (131_072, 1_048_576)
 UNREACHABLE_PER_S = 1_000_000
@@ -136,7 +137,7 @@ def fidelity(
     )  # fmt: skip
     tool, ours = cluster.tool, "samebox, consumer beside it"
     contenders: dict[str, Callable[[], Row]] = (
-        {} if tool is None else {tool.name: lambda: cluster.native(tool, native)[0]}
+        {} if tool is None else {tool.name: lambda: cluster.native(tool, native, read_out=True)[0]}
     )
     contenders[ours] = partial(cluster.ours, workload)
     if omb is not None:
@@ -189,6 +190,7 @@ def main(arguments: Sequence[str]) -> int:
         prog="bench-load", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--systems", nargs="+", choices=sorted(SYSTEMS), default=sorted(SYSTEMS))
+    parser.add_argument("--level", default=LEVEL, help="the durability level, one that all of the systems have")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--messages", type=int, default=500_000, help="of each run at the maximum rate")
     parser.add_argument("--rate", type=int, default=5_000, help="of the fidelity part")
@@ -208,7 +210,8 @@ def main(arguments: Sequence[str]) -> int:
         floor_of(client, pythons, setting)
         found |= recording(options.memory_minutes, options.rate, client, pythons)
         for system in options.systems:
-            cluster = Cluster(system, hosts, Store(user_cache(), software(), notice=console.print), pythons)
+            store = Store(user_cache(), software(), notice=console.print)
+            cluster = Cluster(system, hosts, store, pythons, options.level)
             with cluster.running():
                 # fidelity first: a consumer would have to skip all that the maximum left in the topic
                 figures = fidelity(cluster, setting, options.runs, options.rate, options.warmup, options.seconds, omb)
