@@ -185,7 +185,8 @@ class ScriptedNode:
     def _publish(self, connection: socket.socket, stream: BinaryIO, channel: Channel, rest: bytes) -> None:
         exchange, after = short_at(rest, 2)
         queue, after = short_at(rest, after)
-        expect(exchange == "" and rest[after:] == b"\x01", rest)
+        expect(exchange == "" and rest[after:] in (b"\0", b"\1"), rest)
+        mandatory = rest[after] == 1
         kind, _, header = frame_of(stream)
         expect(kind == 2 and header[:4] == b"\0\x3c\0\0", header)
         size, content = int.from_bytes(header[4:12], "big"), b""
@@ -195,7 +196,9 @@ class ScriptedNode:
             content += piece
         channel.published += 1
         number = channel.published
-        if number in self.unroutable:
+        if number in self.unroutable and not mandatory:
+            pass  # dropped, and confirmed below
+        elif number in self.unroutable:
             reason = struct.pack(">H", 312) + short("NO_ROUTE") + short("") + short(queue)
             connection.sendall(method((60, 50), reason) + frame(2, header) + frame(3, content))
         elif number not in self.nack:
