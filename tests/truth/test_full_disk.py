@@ -9,6 +9,7 @@ import pytest
 from provisioning.hosts.inventory import Inventory
 from provisioning.hosts.ssh import SshHost
 from provisioning.testbeds.local.sshd import DATA_DIRS
+from tests.given import systems_here
 from tests.truth.campaigns import Act, Played, play
 from tests.truth.faults import fill
 
@@ -27,8 +28,8 @@ BROKERS, CLIENTS = filling_up("broker-disk", "broker-2", DATA_DIRS[0]), filling_
 
 @pytest.fixture(
     scope="module",
-    params=[("kafka", [BROKERS]), ("kafka", [CLIENTS]), ("pulsar", [BROKERS])],
-    ids=["kafka-broker", "kafka-client", "pulsar-broker"],
+    params=[("kafka", [CLIENTS]), *((system, [BROKERS]) for system in systems_here())],
+    ids=["kafka-client", *(f"{system}-broker" for system in systems_here())],
 )
 def played(
     request: pytest.FixtureRequest,

@@ -22,6 +22,7 @@ from provisioning.hosts.ssh import SshHost
 from provisioning.software.store import Store
 from systems.deployment import Topic
 from systems.registry import software
+from tests.given import systems_here
 from tests.three_nodes import ThreeNodes
 from tests.truth.faults import Freeze, pids_of
 
@@ -36,7 +37,7 @@ _AT_ONCE_NS = 100_000_000  # what was on its way when the freeze came may still 
 _SECOND_NS = 1_000_000_000
 
 
-@pytest.fixture(scope="module", params=["kafka", "pulsar"])
+@pytest.fixture(scope="module", params=systems_here())
 def cluster(request: pytest.FixtureRequest, hosts: dict[str, SshHost]) -> Iterator[ThreeNodes]:
     """Three nodes, freshly started on empty disks."""
     cluster = ThreeNodes(
