@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +48,15 @@ def operator_requirements() -> tuple[Requirement, ...]:
 def ports() -> tuple[int, ...]:
     """Every port that some system listens on."""
     return tuple(sorted({port for system in SYSTEMS.values() for port in system.ports}))
+
+
+def lacking(given: Collection[str]) -> dict[str, str]:
+    """Systems of which nothing is pinned and no archive is `given` -> the command that adds one."""
+    return {
+        name: f"samebox software add {name} --file {system.archive_name}"
+        for name, system in SYSTEMS.items()
+        if not system.software and name not in given
+    }
 
 
 def software(archives: Mapping[str, Path] | None = None) -> list[Software]:

@@ -57,8 +57,10 @@ class System:
     its system profiles (None = it has its vendor's defaults only), `memory` says how large its processes are.
 
     `software`: all that its deployment and its load tool ask the store for, the system itself first. `archive` reads a release that the
-    operator gives instead; it raises InvalidInput. `requirements`: what hosts need on which it runs, `operator_requirements`:
-    what this machine needs to fetch it. `ports`: where its processes listen, on each broker and metadata host.
+    operator gives instead, and raises InvalidInput; where nothing is pinned, there is none before (`archive_name`: how its makers
+    call it). `untried`: what of the system was never run by samebox's makers, in sentences; empty = nothing. `requirements`: what
+    hosts need on which it runs, `operator_requirements`: what this machine needs to fetch it. `ports`: where its processes listen, on
+    each broker and metadata host.
 
     `native_tool` is the load tool that it comes with, None = none. `write_amplification` is how often a host writes each stored byte
     (2 = a journal beside the storage), for the disk estimate; `start_s` is how long its cluster takes from its configuration to its
@@ -84,6 +86,8 @@ class System:
     requirements: tuple[Requirement, ...] = ()
     operator_requirements: tuple[Requirement, ...] = ()
     archive: Callable[[Path], Software] | None = None
+    archive_name: str = "FILE"
+    untried: str = ""
     native_tool: NativeTool | None = None
     compressions: tuple[Compression, ...] = COMPRESSIONS
     message_memory: MessageMemory | None = None

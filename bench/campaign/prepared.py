@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from pathlib import Path
 
+from bench.campaign.available import of_what_is_there
 from bench.campaign.campaign import Campaign, TrialSpec, order_of
 from bench.campaign.choice import WHOLE, Choice
 from bench.campaign.cross_check import with_native_trials
@@ -29,11 +31,16 @@ class Prepared:
     trials: tuple[TrialSpec, ...]
 
 
-def prepare(campaign: Campaign, campaign_file: Path, testbed_kind: str, choice: Choice = WHOLE) -> Prepared:
-    """Everything that can be refused without a testbed. Raises InvalidInput."""
+def prepare(
+    campaign: Campaign, campaign_file: Path, testbed_kind: str, choice: Choice = WHOLE, given: Collection[str] = ()
+) -> Prepared:
+    """Everything that can be refused without a testbed. `given`: systems of which the operator has given an archive.
+
+    Raises InvalidInput, MissingRequirement.
+    """
     profile = load_profile(testbed_kind)
     checks = checks_for(profile, campaign.checks, where=str(campaign_file))
-    chosen = choice.of(campaign, where=str(campaign_file))
+    chosen = of_what_is_there(choice.of(campaign, where=str(campaign_file)), given)
     trials = order_of(chosen)
     if chosen.cross_check:
         trials = with_native_trials(trials, where=str(campaign_file))

@@ -40,6 +40,7 @@ from bench.report.here import Verdicts
 from bench.results.folder import Results
 from bench.run.runner import run_campaign, steps_to_run
 from bench.run.vetted import vetted
+from provisioning.cache import user_cache
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.hosts.inventory import Inventory
 from provisioning.testbeds.aws.capacity import CapacityWait
@@ -48,6 +49,7 @@ from provisioning.testbeds.aws.testbed import AwsTestbed
 from provisioning.testbeds.aws.time_to_live import require_time
 from provisioning.testbeds.local.lock import exclusive
 from provisioning.vetting import Thresholds
+from systems.software.added import needed
 
 
 @click.command(name="aws")
@@ -94,7 +96,8 @@ def aws_campaign(
     takes the hosts down and looks for leftovers. Exits 2 if a trial is invalid.
     """
     campaign = load_campaign(campaign_file)
-    prepared = prepare(campaign, campaign_file, stack_kind(), choice)
+    prepared = prepare(campaign, campaign_file, stack_kind(), choice, tarballs)
+    tarballs = needed(tarballs, prepared.campaign.systems, user_cache())
     target = Target(stack_name=stack_name)
     stack = stack_of(stack_name)
     vetting_first = vetting_step(stack_name, thresholds)

@@ -38,10 +38,12 @@ from bench.results.folder import Results
 from bench.run.equipped import SOFTWARE_STEP
 from bench.run.runner import report_step, require_continuable, run_campaign, steps_to_run
 from bench.run.vetted import Vetted, load_vetted, vetted
+from provisioning.cache import user_cache
 from provisioning.errors import SameboxError
 from provisioning.hosts.inventory import Inventory
 from provisioning.testbeds.aws.time_to_live import require_time
 from provisioning.testbeds.local.lock import exclusive
+from systems.software.added import needed
 
 VETTING_STEP = Step("vetting", 15.0)
 
@@ -84,7 +86,8 @@ def run(
         report_here = inventory.records_bucket is None and not detach
         if report_here:
             require_spark()
-        prepared = prepare(campaign, chosen.file, inventory.testbed.kind, choice)
+        prepared = prepare(campaign, chosen.file, inventory.testbed.kind, choice, tarballs)
+        tarballs = needed(tarballs, prepared.campaign.systems, user_cache())
         reporting = [report_step(len(prepared.trials))] if report_here else []
         steps = [VETTING_STEP, *steps_to_run(prepared, ()), *reporting]
         _require_time(inventory, steps)
@@ -146,7 +149,8 @@ def resume(
         fetched = bring_home(inventory, results, target.typed, plain=plain)
         manifest = results.manifest("repeat")
         campaign, choice = load_campaign(results.campaign_file), choice_of(manifest)
-        prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind, choice)
+        prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind, choice, tarballs)
+        tarballs = needed(tarballs, prepared.campaign.systems, user_cache())
         require_continuable(results, prepared, inventory)
         left = [] if fetched else [VETTING_STEP, *steps_to_run(prepared, results.finished(), results.probed())]
         if left:
@@ -186,7 +190,8 @@ def local_campaign(
     """
     require_spark()
     campaign = load_campaign(campaign_file)
-    prepared = prepare(campaign, campaign_file, "local", choice)
+    prepared = prepare(campaign, campaign_file, "local", choice, tarballs)
+    tarballs = needed(tarballs, prepared.campaign.systems, user_cache())
     repeat = [f"samebox campaign local {shown(campaign_file)}{choice.typed}"]
     first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
     with exclusive(TESTBED_STATE):

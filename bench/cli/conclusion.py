@@ -14,7 +14,9 @@ from bench.cli.terminal import say, shown
 from bench.progress import Reporter
 from bench.report.here import Verdicts
 from bench.results.folder import Results
+from provisioning.cache import user_cache
 from provisioning.testbeds.aws.bucket_layout import results_folder
+from systems.software.added import is_added
 
 
 @contextmanager
@@ -27,7 +29,8 @@ def says_how_to_go_on(
     except KeyboardInterrupt:
         if results.manifest_file.exists():
             finished, planned = len(results.finished()), len(results.manifest("order")["order"])
-            software = "".join(f" --software {name}={shown(tarball)}" for name, tarball in tarballs.items())
+            typed = {name: path for name, path in tarballs.items() if not is_added(path, user_cache())}
+            software = "".join(f" --software {name}={shown(path)}" for name, path in typed.items())
             command = f"samebox resume {shown(results.root)}{target.typed}{software}"
             reporter.notice(f"{finished} of {planned} trials are finished. Next: {command}")
         else:

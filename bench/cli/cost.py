@@ -18,6 +18,7 @@ from bench.campaign.producer_rates import beyond_a_process, warning_lines
 from bench.cli.options import (
     PATH,
     choice_options,
+    given,
     json_option,
     optional_campaign_argument,
     stack_option,
@@ -76,7 +77,9 @@ def cost(
             f"{shown(project())} has no stack and no preset: no file there is named Pulumi.NAME.yaml.",
             next_step="Go to a checkout of samebox, or name such a file with --stack.",
         )
-    prepared = prepare(load_campaign(campaign_file), campaign_file, stack_kind(), choice) if campaign_file else None
+    prepared = (
+        prepare(load_campaign(campaign_file), campaign_file, stack_kind(), choice, given()) if campaign_file else None
+    )
     print_costs(names, prepared, prices, thresholds, as_json=as_json)
 
 

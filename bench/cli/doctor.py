@@ -22,7 +22,7 @@ from bench.campaign.estimate import gibibytes
 from bench.campaign.prepared import prepare
 from bench.checkout import CHECKOUT
 from bench.cli.cost import cost_of
-from bench.cli.options import PATH, json_option, stack_option
+from bench.cli.options import PATH, given, json_option, stack_option
 from bench.cli.outcome import Outcome
 from bench.cli.target import project, stack_kind
 from bench.cli.terminal import console, print_json, say, table_console
@@ -30,7 +30,8 @@ from provisioning.cache import user_cache
 from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.hosts.requirement import Requirement
 from provisioning.testbeds.finding import Finding
-from systems.registry import operator_requirements
+from systems.registry import SYSTEMS, lacking, operator_requirements
+from systems.software.added import added
 
 FREE_BYTES_NEEDED = 5 * 2**30
 MEMORY_BYTES_NEEDED = 6 * 2**30
@@ -47,6 +48,7 @@ def findings_here() -> Iterator[Finding]:
     yield _program("ssh-keygen", "ssh-keygen", "openssh-client")
     yield _java()
     yield from map(_requirement, operator_requirements())
+    yield from _archives()
     strace = shutil.which("strace") or "not found: only `samebox prove-durability` needs it (apt-get install strace)"
     yield Finding("strace", True, strace)
     free = shutil.disk_usage(CHECKOUT).free
@@ -75,6 +77,18 @@ def _requirement(one: Requirement) -> Finding:
     met = subprocess.run(["sh", "-c", one.test], capture_output=True, check=False).returncode == 0
     found = subprocess.run(["sh", "-c", one.shows], capture_output=True, text=True, check=False).stdout.strip()
     return Finding(one.name, met, found or "not found", f"sudo apt-get install {' '.join(one.packages['debian'])}")
+
+
+def _archives() -> Iterator[Finding]:
+    """Of the systems that can't be fetched; none of them is needed by the others, and what was never run is said either way."""
+    there = added(user_cache())
+    for name, command in lacking(()).items():
+        record = there.get(name)
+        found = f"{record.version}, SHA-256 {record.sha256[:16]}" if record else "not added: its cells stay empty"
+        yield Finding(f"{name}'s archive", True if record else None, found, command)
+    for name, system in SYSTEMS.items():
+        if system.untried:
+            yield Finding(f"{name} was run by samebox's makers", None, "never", system.untried)
 
 
 def _java() -> Finding:
@@ -124,7 +138,7 @@ def doctor(stack_name: str | None, campaign_file: Path | None, as_json: bool) ->
 
 def _seconds(campaign_file: Path, stack: str) -> float:
     """How long `samebox cost` expects a campaign to take on a stack, all included. Raises InvalidInput."""
-    prepared = prepare(load_campaign(campaign_file), campaign_file, stack_kind(), WHOLE)
+    prepared = prepare(load_campaign(campaign_file), campaign_file, stack_kind(), WHOLE, given())
     return cost_of(prepared, stack).hours * 3600
 
 

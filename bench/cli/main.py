@@ -22,6 +22,7 @@ from bench.cli import (
     prove,
     rehearse,
     report,
+    software,
     status,
     sweep,
     testbed,
@@ -52,7 +53,7 @@ SECTIONS = {
         omb_results.import_omb,
         omb_results.export_omb,
     ),
-    "This machine and AWS": (doctor.doctor, cost.cost, testbed.extend, sweep.sweep),
+    "This machine and AWS": (doctor.doctor, software.software, cost.cost, testbed.extend, sweep.sweep),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,8 +12,10 @@ import click
 
 from bench.campaign.choice import Choice
 from bench.cli.target import read_thresholds, target_of
+from provisioning.cache import user_cache
 from provisioning.errors import InvalidInput
 from systems.registry import SYSTEMS
+from systems.software.added import added
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -60,8 +62,14 @@ def max_replacements_option(least: int) -> Callable[[F], F]:
     )
 
 
+def given() -> Collection[str]:
+    """The systems whose archive the operator has added."""
+    return added(user_cache()).keys()
+
+
 def _tarballs(software: tuple[str, ...]) -> Mapping[str, Path]:
-    tarballs = {}
+    """Those that were added, and over them those of this command; `systems.software.added.needed` verifies them."""
+    tarballs = {name: record.path(user_cache()) for name, record in added(user_cache()).items()}
     for value in software:
         system, equals, path = value.partition("=")
         if not equals or not path:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from bench.campaign.available import untried
 from bench.campaign.campaign import Campaign, TrialSpec, empty_cells
 from bench.campaign.choice import Choice
 from bench.campaign.cross_check import left_out
@@ -20,7 +21,7 @@ from bench.checkout import HOME
 from bench.cli.campaign import VETTING_STEP
 from bench.cli.cost import cost_of, dollars, vetting_step
 from bench.cli.omb import Chosen, campaign_or_omb
-from bench.cli.options import choice_options, json_option, stack_option
+from bench.cli.options import choice_options, given, json_option, stack_option
 from bench.cli.report import EMR_STEP
 from bench.cli.target import read_thresholds, stack_kind
 from bench.cli.terminal import print_json, table_console
@@ -44,7 +45,7 @@ def plan(chosen: Chosen, choice: Choice, stack_name: str | None, as_json: bool) 
     Prints the trials in order, the time they take, the bytes on disk, which combinations stay empty, and what differs from the
     published experiment. Without --stack the bytes are compared with the free space on this machine's disk.
     """
-    prepared = prepare(chosen.campaign, chosen.file, stack_kind() if stack_name else "local", choice)
+    prepared = prepare(chosen.campaign, chosen.file, stack_kind() if stack_name else "local", choice, given())
     document = _document(prepared, stack_name)
     if as_json:
         print_json(document)
@@ -73,6 +74,7 @@ def _document(prepared: Prepared, stack: str | None) -> dict[str, Any]:
         ],
         "trials": [_trial(trial) for trial in prepared.trials],
         "empty_cells": [dataclasses.asdict(cell) for cell in empty_cells(campaign)],
+        "untried": [{"system": name, "what": what} for name, what in untried(campaign).items()],
         "not_cross_checked": [dataclasses.asdict(entry) for entry in uncrossed],
         "beyond_a_process": [each.to_json() for each in beyond_a_process(prepared.trials)],
         "disk": None if stack else _disk(prepared.trials),
@@ -140,6 +142,7 @@ def _lines(prepared: Prepared, document: dict[str, Any]) -> list[str]:
     if alone := document["not_cross_checked"]:
         sentences = [(f"{entry['system']}: {entry['reason']}", entry["workload"]) for entry in alone]
         lines += ["Not cross-checked:", *_gathered(sentences)]
+    lines += [f"Never run by samebox's makers: {each['system']}. {each['what']}" for each in document["untried"]]
     lines += warning_lines(beyond_a_process(prepared.trials))
     lines.append(_disk_line(document["disk"]) if document["disk"] else _cost_line(document["cost"]))
     return lines

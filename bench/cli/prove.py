@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bench.campaign.campaign import Campaign, empty_cells
+from bench.campaign.campaign import empty_cells
 from bench.campaign.prepared import Prepared, prepare
 from bench.checkout import PROOFS
 from bench.cli.detached import refuse_if_taken
@@ -28,11 +28,13 @@ from bench.proof.prove import proof_campaign, prove_level, steps_of
 from bench.results.folder import write_json
 from bench.run.equipped import SOFTWARE_STEP, equip, store_for
 from contract.durability import variant_of
+from provisioning.cache import user_cache
 from provisioning.hosts.inventory import Inventory
 from provisioning.hosts.ssh import connected
 from provisioning.hosts.strace import require_strace
 from provisioning.testbeds.local.lock import exclusive
 from systems.profile import VENDOR_DEFAULT
+from systems.software.added import needed
 
 MARKS = {"proven": "[green]proven[/]", "not shown": "[yellow]not shown[/]", "disproved": "[bold red]disproved[/]"}
 
@@ -82,11 +84,12 @@ def prove_durability(
     campaign = proof_campaign(systems, levels, messages, system_profile=system_profile)
     with exclusive(target.state):
         inventory = target.inventory()
-        prepared = prepare(campaign, Path("samebox prove-durability"), inventory.testbed.kind)
+        prepared = prepare(campaign, Path("samebox prove-durability"), inventory.testbed.kind, given=tarballs)
+        tarballs = needed(tarballs, prepared.campaign.systems, user_cache())
         refuse_if_taken(inventory, target.typed)
         steps = [SOFTWARE_STEP, *(step for spec in prepared.trials for step in steps_of(spec))]
         with reporter_of(plain, steps) as reporter:
-            folder, document = _prove(prepared, campaign, inventory, messages, reporter, tarballs)
+            folder, document = _prove(prepared, inventory, messages, reporter, tarballs)
     if as_json:
         print_json(document)
     else:
@@ -98,14 +101,13 @@ def prove_durability(
 
 def _prove(
     prepared: Prepared,
-    campaign: Campaign,
     inventory: Inventory,
     messages: int,
     reporter: Reporter,
     tarballs: Mapping[str, Path],
 ) -> tuple[Path, dict[str, Any]]:
     """Every level in turn; the document is rewritten after each, so that what was proven outlives an interruption."""
-    began_ns = time.time_ns()
+    began_ns, campaign = time.time_ns(), prepared.campaign
     with connected(inventory) as hosts:
         require_strace([host for host in hosts if host.record.role == "broker"])
         equipped = equip(prepared, hosts, store_for(inventory, tarballs, reporter), reporter)

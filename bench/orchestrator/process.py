@@ -74,7 +74,7 @@ def _run(place: Place) -> None:
     campaign_file = Path(task.campaign_file)
     campaign = load_campaign(campaign_file)
     results = Results(RESULTS / campaign.name)
-    prepared = prepare(campaign, campaign_file, inventory.testbed.kind, task.choice)
+    prepared = prepare(campaign, campaign_file, inventory.testbed.kind, task.choice, task.tarballs)
     reporter = PlainReporter(_say, ProgressFile(Path(place.progress_file)).watch)
     reporter.plan(steps_to_run(prepared, results.finished(), results.probed()))
     run_campaign(

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from bench.campaign.available import untried
 from bench.campaign.blocks import host_orders
 from bench.campaign.campaign import empty_cells
 from bench.campaign.cross_check import cross_check_document
@@ -120,6 +121,7 @@ def _promises(equipped: Equipped) -> tuple[dict[str, Any], list[str]]:
         "own_values": own_values(equipped.intended, campaign.settings),
     }
     caveats = profile_caveats(campaign.systems, name, memory_bytes)
+    caveats += [f"{system} was never run by samebox's makers. {what}" for system, what in untried(campaign).items()]
     return promises, [*caveats, *changed_promises(cells, overrides, copies)]
 
 
