@@ -7,6 +7,7 @@ from functools import partial
 
 from contract.durability import quorum_of
 from systems.deployment import Difference, level_of
+from systems.kafka.client_differences import client_differences
 from systems.settings import Settings
 
 # Long.MAX_VALUE, the broker's own default: it never asks for a flush. Written out so that the read-back proves it.
@@ -79,32 +80,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         "its throughput, against systems that also write a journal",
         ("1", "2", "3", "4", "none"),
     ),
-    Difference(
-        "how many requests a producer has in flight",
-        "at most five unanswered requests to each broker, and librdkafka puts one partition's batch into each, where the Java client "
-        "puts those of all the broker's partitions: five batches for each broker at any time",
-        "systems without such a limit, increasingly with more partitions written at once; with few partitions it keeps batches full",
-        tuple(LEVELS),
-    ),
-    Difference(
-        "how much may be unacknowledged",
-        "a window of messages per producer, the same for every system, beside the five requests: a rate can't exceed "
-        "window x producers / latency",
-        "whichever system answers sooner, in a search for the highest rate",
-        tuple(LEVELS),
-    ),
-    Difference(
-        "when a message counts as received",
-        "when librdkafka hands it over; where many are ready, up to 500 at once get the same time",
-        "itself, slightly, where consumers lag: none of the 500 waits for those before it",
-        tuple(LEVELS),
-    ),
-    Difference(
-        "what no acknowledgement means",
-        "acks=0: the client reports success when it has written the message to its socket; no broker has answered",
-        "itself: such latencies are the client's own and compare with nothing",
-        ("none",),
-    ),
+    *client_differences(LEVELS),
 )
 
 
