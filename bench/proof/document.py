@@ -38,6 +38,7 @@ _CLIENT = (
 _PROOF = (
     "bench/proof",
     "bench/worker/sender.py",
+    "provisioning/hosts/async_io.py",
     "provisioning/hosts/strace.py",
     "provisioning/hosts/strace_agent.py",
 )

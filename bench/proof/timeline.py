@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 from bench.worker.sender import sequences_in
+from provisioning.hosts import async_io
 from provisioning.hosts.strace import Call
 
 READS = ("read", "readv", "recvfrom", "recvmsg")
 WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")
 # msync and sync_file_range are not among them: the first is of mapped indexes, the second promises nothing.
 SYNCS = ("fsync", "fdatasync")
-CALLS = (*READS, *WRITES, *SYNCS)
+CALLS = (*READS, *WRITES, *SYNCS, *async_io.CALLS)
 # A file's sync that comes so long after the one before it may be a timer's; messages follow each other within milliseconds.
 TIMER_NS = 900_000_000
 
@@ -71,7 +72,7 @@ class _Seen:
 def timeline_of(host: str, calls: Iterable[Call], run: str) -> NodeTimeline:
     """The timeline of a node's calls, in any order."""
     seen = _Seen()
-    for call in calls:
+    for call in async_io.with_completions(calls):
         _note(seen, call, run)
     syncs = {path: _Syncs(each) for path, each in seen.syncs.items()}
     untimed = {path: _Syncs(_untimed(each)) for path, each in seen.syncs.items()}

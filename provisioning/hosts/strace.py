@@ -161,9 +161,13 @@ def _call(name: str, started_ns: int, text: str) -> Call | None:
     if result is None:
         return None
     arguments, returned, seconds, fraction = result.groups()
-    descriptor = _DESCRIPTOR.match(arguments)
-    path = _unescaped(descriptor[1]) if descriptor is not None else None
-    return Call(name, path, started_ns, started_ns + _ns(seconds, fraction), int(returned), arguments)
+    return Call(name, described(arguments), started_ns, started_ns + _ns(seconds, fraction), int(returned), arguments)
+
+
+def described(text: str) -> str | None:
+    """The path of the descriptor with which a text begins; None where it begins with none."""
+    descriptor = _DESCRIPTOR.match(text)
+    return _unescaped(descriptor[1]) if descriptor is not None else None
 
 
 def _ns(seconds: str, fraction: str) -> int:
