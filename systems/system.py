@@ -62,6 +62,9 @@ class System:
     hosts need on which it runs, `operator_requirements`: what this machine needs to fetch it. `ports`: where its processes listen, on
     each broker and metadata host.
 
+    `traced_with`: settings with which a durability proof runs it, so that a trace shows what it does; `untraced`: level -> why a trace
+    can't show that it is kept all the same.
+
     `native_tool` is the load tool that it comes with, None = none. `write_amplification` is how often a host writes each stored byte
     (2 = a journal beside the storage), for the disk estimate; `start_s` is how long its cluster takes from its configuration to its
     first topic, for the estimate of time. `producer_rate`: what to expect of one producer at most.
@@ -88,6 +91,8 @@ class System:
     archive: Callable[[Path], Software] | None = None
     archive_name: str = "FILE"
     untried: str = ""
+    traced_with: Settings = field(default_factory=dict)
+    untraced: Mapping[str, str] = field(default_factory=dict)
     native_tool: NativeTool | None = None
     compressions: tuple[Compression, ...] = COMPRESSIONS
     message_memory: MessageMemory | None = None

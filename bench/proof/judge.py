@@ -69,9 +69,13 @@ class _Nodes:
 
 
 def judge(
-    durability: Durability, sent: Sequence[Sent], nodes: Sequence[NodeTimeline], *, clock_bound_ns: int, replicas: int
-) -> Judgement:
-    """The judgement on one level of one system. `replicas` of each message there should be; a quorum is more than half of them."""
+    durability: Durability, sent: Sequence[Sent], nodes: Sequence[NodeTimeline], *, clock_bound_ns: int, replicas: int,
+    untraced: str = "",
+) -> Judgement:  # fmt: skip
+    """The judgement on one level of one system. `replicas` of each message there should be; a quorum is more than half of them.
+
+    `untraced`: why no trace can show that the level is kept (`System.untraced`); it is then not shown, whatever was seen.
+    """
     copies = replicas // 2 + 1 if durability.replication == "sync" else 1
     acknowledged = [message for message in sent if message.acked_ns is not None]
     seen = [message for message in acknowledged if any(message.sequence in node.messages for node in nodes)]
@@ -82,7 +86,10 @@ def judge(
     arrived = by_ack(lambda kept: _earlier(kept.arrived_ns, kept.written_ns))
     written, synced = by_ack(lambda kept: kept.written_ns), by_ack(lambda kept: kept.synced_ns)
     hardly_synced = _hardly_any("synced to disk", by_ack(lambda kept: kept.synced_untimed_ns), by_timer=synced)
-    if durability.local == "sync":
+    if untraced:
+        promised = "synced to disk" if durability.local == "sync" else "not synced to disk"
+        requirements = [Requirement(promised, "not shown", 0.0, untraced)]
+    elif durability.local == "sync":
         requirements = [_on_enough("synced to disk", synced, copies)]
     elif durability.variant is not None and durability.variant.in_memory:
         hardly_written = _hardly_any("written to a file", written)

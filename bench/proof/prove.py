@@ -31,7 +31,7 @@ from systems.deployment import Deployment
 from systems.processes import states
 from systems.profile import VENDOR_DEFAULT
 from systems.registry import DURABILITY, SYSTEMS
-from systems.settings import Settings
+from systems.settings import Settings, merged
 
 MESSAGE_BYTES = 1024
 WORKLOAD = "one-by-one"
@@ -61,7 +61,8 @@ def proof_campaign(
 ) -> Campaign:
     """The campaign: one partition, so that one file of a node has all messages; one in flight, alone in its batch.
 
-    No systems or levels means all. `settings` are as a campaign's. Raises InvalidInput naming option and valid choices.
+    No systems or levels means all. `settings` are as a campaign's, over those that make traces speak. Raises InvalidInput naming
+    option and valid choices.
     """
     _refuse_unknown("--systems", systems, tuple(SYSTEMS))
     _refuse_unknown("--durability", levels, levels_to_prove())
@@ -91,7 +92,9 @@ def proof_campaign(
         workloads=(workload,),
         order="fixed",
         system_profile=system_profile,
-        settings=settings or {},
+        settings={
+            name: merged(SYSTEMS[name].traced_with, (settings or {}).get(name, {})) for name in systems or SYSTEMS
+        },
     )
     if not order_of(campaign):
         reasons = "; ".join(f"{cell.system}, level {cell.durability}: {cell.reason}" for cell in empty_cells(campaign))
@@ -202,6 +205,7 @@ def prove_level(spec: TrialSpec, messages: int, equipped: Equipped, reporter: Re
         observed.nodes,
         clock_bound_ns=observed.clock_bound_ns,
         replicas=campaign.replication_factor,
+        untraced=SYSTEMS[spec.system].untraced.get(spec.durability, ""),
     )
     evidence = {
         **judgement.to_json(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from datetime import UTC, datetime, timedelta, timezone
@@ -200,3 +201,12 @@ def test_a_level_that_no_system_named_has_is_refused() -> None:
     system, level = next((name, level) for name, each in SYSTEMS.items() for level in each.cannot if level != "none")
     with pytest.raises(InvalidInput, match=f"nothing to prove: {system}, level {level}: "):
         proof_campaign([system], [level], 10)
+
+
+def test_a_system_is_proven_with_what_makes_its_traces_speak(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And with the settings that are asked for, over them."""
+    speaking = {"broker": {"seen": "true", "told": "1"}}
+    monkeypatch.setitem(SYSTEMS, "kafka", dataclasses.replace(SYSTEMS["kafka"], traced_with=speaking))
+    assert proof_campaign(["kafka", "nats"], ["1"], 10).settings == {"kafka": speaking, "nats": {}}
+    asked = proof_campaign(["kafka"], ["1"], 10, settings={"kafka": {"broker": {"told": "2"}, "topic": {"a": "b"}}})
+    assert asked.settings == {"kafka": {"broker": {"seen": "true", "told": "2"}, "topic": {"a": "b"}}}

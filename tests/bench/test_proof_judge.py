@@ -24,8 +24,9 @@ def shifted(kept: Kept, by_ns: int) -> Kept:
 
 
 def judged(
-    level: str, nodes: Sequence[Kept], *, but: Sequence[Kept] = (), others: int = 0, bound_ns: int = 0, failed: int = 0
-) -> Judgement:
+    level: str, nodes: Sequence[Kept], *, but: Sequence[Kept] = (), others: int = 0, bound_ns: int = 0, failed: int = 0,
+    untraced: str = "",
+) -> Judgement:  # fmt: skip
     """Every message as `nodes` have it (times after its sending), but the first `others`, which are as in `but`."""
     timelines = []
     for number, usual in enumerate(nodes):
@@ -38,7 +39,7 @@ def judged(
         )
         for at in range(MESSAGES)
     ]
-    return judge(DURABILITY[level], sent, timelines, clock_bound_ns=bound_ns, replicas=len(nodes))
+    return judge(DURABILITY[level], sent, timelines, clock_bound_ns=bound_ns, replicas=len(nodes), untraced=untraced)
 
 
 @pytest.mark.parametrize(
@@ -148,3 +149,12 @@ def test_a_quorum_of_five_is_three() -> None:
     """More than half of the replicas."""
     assert judged("1", [SYNCED, SYNCED, WRITTEN, WRITTEN, WRITTEN]).verdict == "disproved"
     assert judged("1", [SYNCED, SYNCED, SYNCED, WRITTEN, WRITTEN]).verdict == "proven"
+
+
+@pytest.mark.parametrize("level", ["1", "2", "4"])
+@pytest.mark.parametrize("nodes", [[SYNCED] * 3, [IN_MEMORY] * 3, [NEVER_SEEN] * 3])
+def test_what_a_trace_cannot_show_is_neither_proven_nor_disproved(level: str, nodes: Sequence[Kept]) -> None:
+    """Whatever was seen; the system's reason is told."""
+    judgement = judged(level, nodes, untraced="It syncs all the time.")
+    assert judgement.verdict == "not shown"
+    assert judgement.sentence.startswith("It syncs all the time.")
