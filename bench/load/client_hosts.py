@@ -21,13 +21,13 @@ SHARED = (
 
 
 def client_environment() -> Environment:
-    """What a worker needs: its own code, what it shares, and every system's client."""
+    """What a worker needs: its own code, what it shares, and every system's client, once where it drives several."""
     clients = (
         file
         for system in SYSTEMS.values()
         for file in (*system.client_files, str(Path(system.client_files[0]).with_name("__init__.py")))
     )
-    return Environment("client", LOCK_FILE, "worker", (*SHARED, *clients))
+    return Environment("client", LOCK_FILE, "worker", tuple(dict.fromkeys((*SHARED, *clients))))
 
 
 def deploy_client(hosts: Sequence[Host], cache_dir: Path, notice: Notice, way: Way = DIRECT) -> dict[str, str]:

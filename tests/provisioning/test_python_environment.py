@@ -168,6 +168,14 @@ def modules_of_a_worker() -> dict[str, set[str]]:
     return found
 
 
+def test_a_client_that_drives_several_systems_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a worker gets has no file twice."""
+    before = client_environment().code
+    monkeypatch.setitem(SYSTEMS, "another", SYSTEMS["kafka"])
+    assert client_environment().code == before
+    assert len(set(before)) == len(before)
+
+
 def test_workers_import_nothing_that_clients_do_not_get() -> None:
     """The locked libraries, the standard library, and of this checkout what is sent: the operator's own it hasn't."""
     available = {"confluent_kafka", "pulsar", "_pulsar", "numpy", "pyarrow", *sys.stdlib_module_names}
