@@ -1,7 +1,7 @@
 # samebox: `make demo` runs a whole campaign on this machine, `make test` runs the tests. Both set everything up first.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup demo rehearsal test test-unit test-truth test-infra test-statistics test-mutants test-benchmarks bench-load bench-analysis bench-overhead bench-memory lint style types format clean
+.PHONY: help setup demo rehearsal test test-unit test-truth test-infra test-statistics test-mutants test-benchmarks test-redpanda bench-load bench-analysis bench-overhead bench-memory lint style types format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -34,7 +34,7 @@ STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace;
 test: setup style ## style, types and unit tests, then integration tests with real sshd, brokers and Spark; leaves out the long halves of test-truth and test-statistics, test-infra, test-mutants and test-benchmarks
 	@$(MAKE) --no-print-directory -j2 types test-unit
 	$(STRACE)
-	@$(IN_CLONE) .venv/bin/python -m pytest $(SHARED) -m "integration and not truth and not infra and not benchmarks"
+	@$(IN_CLONE) .venv/bin/python -m pytest $(SHARED) -m "integration and not truth and not infra and not benchmarks and not redpanda"
 
 # four processes on two cores: some tests wait for a clock
 test-unit: setup ## only the unit tests
@@ -42,7 +42,7 @@ test-unit: setup ## only the unit tests
 
 test-truth: setup ## do the records tell the truth? Freezes, kills, cuts off and fills up real clusters; slow
 	$(STRACE)
-	@$(IN_CLONE) .venv/bin/python -m pytest tests/truth
+	@$(IN_CLONE) .venv/bin/python -m pytest tests/truth -m "not redpanda"
 
 test-infra: setup ## the Pulumi program with the real engine against a simulated AWS (the first time this builds pulumi: five minutes of CPU)
 	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs strace:strace; fi # instances are hosts with disks, which takes root
@@ -52,8 +52,13 @@ test-infra: setup ## the Pulumi program with the real engine against a simulated
 test-statistics: setup ## are intervals and verdicts as reliable as they claim? Tables from 2,000 simulated campaigns of each kind (five minutes)
 	@$(IN_CLONE) .venv/bin/python -m pytest -n 2 --dist loadfile -rP tests/statistics
 
-test-mutants: setup ## would the tests notice? Breaks the code in 177 places, each of which must fail the tests it names (five minutes)
+test-mutants: setup ## would the tests notice? Breaks the code in 201 places, each of which must fail the tests it names (five minutes)
 	@$(IN_CLONE) .venv/bin/python -m tests.mutants $(ARGS)
+
+test-redpanda: setup ## does Redpanda run as it was written? Real clusters out of its makers' archive: make test-redpanda REDPANDA=FILE
+	@test -f "$(REDPANDA)" || { echo "REDPANDA=FILE must name an archive of Redpanda, such as redpanda-25.3.14-amd64.tar.gz" >&2; exit 1; }
+	$(STRACE)
+	@$(IN_CLONE) SAMEBOX_REDPANDA="$(abspath $(REDPANDA))" .venv/bin/python -m pytest -m redpanda
 
 test-benchmarks: setup ## do the benchmarks below still measure what they claim? Short runs of two of them (five minutes)
 	@$(IN_CLONE) .venv/bin/python -m pytest -m benchmarks

@@ -14,10 +14,18 @@ from systems.kafka.system import KAFKA
 from systems.nats.system import NATS
 from systems.pulsar.system import PULSAR
 from systems.rabbitmq.system import RABBITMQ
+from systems.redpanda.system import REDPANDA
 from systems.system import System
 from systems.valkey.system import VALKEY
 
-SYSTEMS: dict[str, System] = {"kafka": KAFKA, "nats": NATS, "pulsar": PULSAR, "rabbitmq": RABBITMQ, "valkey": VALKEY}
+SYSTEMS: dict[str, System] = {
+    "kafka": KAFKA,
+    "nats": NATS,
+    "pulsar": PULSAR,
+    "rabbitmq": RABBITMQ,
+    "redpanda": REDPANDA,
+    "valkey": VALKEY,
+}
 
 # every level, each followed by its variants, whichever system has them
 DURABILITY: dict[str, Durability] = {

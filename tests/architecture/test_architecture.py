@@ -34,7 +34,7 @@ LONGEST_FILE_LINES = 330
 # the words of one system or of one kind of system
 OF_A_SYSTEM = re.compile(
     r"jvm|\bjava|java\b|\bjars?\b|maven|heap|bookie|bookkeeper|journal|zookeeper|kafka|pulsar|bypass|kraft|librdkafka"
-    r"|\bnats\b|jetstream|valkey|appendfsync|\bresp\b|rabbit|\bamqp\b|erlang",
+    r"|\bnats\b|jetstream|valkey|appendfsync|\bresp\b|rabbit|\bamqp\b|erlang|redpanda|seastar|\brpk\b",
     re.I,
 )
 MAY_NAME_A_SYSTEM = {

@@ -18,7 +18,8 @@ from contract.workload import Workload
 from systems.registry import SYSTEMS
 
 CAMPAIGNS = CHECKOUT / "campaigns"
-SYSTEM, SLOWER = sorted(SYSTEMS, key=lambda name: -SYSTEMS[name].producer_rate.messages_per_s)[:2]
+MEASURED = {name: system.producer_rate.messages_per_s for name, system in SYSTEMS.items() if not system.untried}
+SYSTEM, SLOWER = sorted(MEASURED, key=lambda name: -MEASURED[name])[:2]
 RATE = SYSTEMS[SYSTEM].producer_rate.messages_per_s
 
 
@@ -71,7 +72,7 @@ def test_plan_and_cost_warn(arguments: tuple[str, ...]) -> None:
 
 
 def test_the_figures_are_those_of_the_readme() -> None:
-    """A new measurement there is a new figure here."""
+    """A new measurement there is a new figure here; what was never run isn't there."""
     rows = re.findall(
         r"^\| (\w+), highest rate, (one process|two processes) \| ([\d,]+) msg/s",
         (CHECKOUT / "README.md").read_text(), re.MULTILINE,
@@ -80,4 +81,4 @@ def test_the_figures_are_those_of_the_readme() -> None:
         name.lower(): int(rate.replace(",", "")) // (2 if processes == "two processes" else 1)
         for name, processes, rate in rows
     }
-    assert printed == {name: system.producer_rate.messages_per_s for name, system in SYSTEMS.items()}
+    assert printed == MEASURED

@@ -8,7 +8,9 @@ from __future__ import annotations
 import functools
 import json
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,8 @@ from click.testing import CliRunner
 
 from bench.checkout import CHECKOUT
 from bench.cli.main import samebox
+from systems.registry import lacking
+from systems.software.added import ADDED_SCHEMA, Added
 
 FILES = ("sn2020", "sn2022", "brokers-bench", "tallberg2020")
 BACKLOG = 512 * 2**30
@@ -67,9 +71,9 @@ def single(rate: int, producers: int, consumers: int, topics: int = 1, **more: A
     )  # fmt: skip
 
 
-def cpro(level: str, *loads: Load, absent: tuple[str, ...] = ("redpanda",)) -> Published:
-    """An experiment of brokers-bench that ran on Kafka."""
-    return Published("brokers-bench", loads, {"kafka": level}, absent)
+def cpro(level: str, *loads: Load, redpanda: str = "") -> Published:
+    """An experiment of brokers-bench that ran on Kafka and Redpanda, at the same level unless said."""
+    return Published("brokers-bench", loads, {"kafka": level, "redpanda": redpanda or level})
 
 
 PUBLISHED = {
@@ -97,10 +101,9 @@ PUBLISHED = {
     "CPRO-E1": Published(
         "brokers-bench",
         (single(100_000, 1, 1, message_bytes=128, compression="none"),),
-        both("2") | {"nats": "2"},
-        ("redpanda",),
+        both("2") | {"nats": "2", "redpanda": "2 1"},
     ),
-    "CPRO-E2a": cpro("2", single(100_000, 10, 10, 10, compression="none")),
+    "CPRO-E2a": cpro("2", single(100_000, 10, 10, 10, compression="none"), redpanda="2 1"),
     "CPRO-E2b": cpro("none", single(100_000, 10, 10, 10, compression="none")),
     "CPRO-E2c": cpro("4", single(100_000, 10, 10, 10, compression="none")),
     "CPRO-E3": cpro(
@@ -159,6 +162,21 @@ PUBLISHED = {
         ("redis",),
     ),
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def everything_added(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Planned as where every archive was added: a plan doesn't look into them."""
+    cache = tmp_path_factory.mktemp("cache")
+    for name in lacking(()):
+        record = Added(ADDED_SCHEMA, name, "1.0.0", "0" * 64, "archive")
+        file = record.path(cache / "samebox")
+        file.parent.mkdir(parents=True)
+        file.touch()
+        file.parent.with_suffix(".json").write_text(json.dumps(asdict(record)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(cache))
+        yield
 
 
 @functools.cache
@@ -228,6 +246,26 @@ def test_a_system_that_is_not_there_yet_is_an_empty_cell(experiment: str) -> Non
     cells = [cell for cell in plan(file)["empty_cells"] if cell["experiment"] == experiment]
     assert {cell["system"] for cell in cells if cell["durability"] is None} == set(PUBLISHED[experiment].absent)
     assert all(cell["reason"] for cell in cells)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_without_archives_their_systems_are_absent_and_all_others_run(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the command that adds one, in each experiment that has the system."""
+    whole, without = plan(file), lacking(())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    bare = plan.__wrapped__(file)
+    concerned = {(each["experiment"], each["system"]) for each in whole["trials"] if each["system"] in without}
+    absent = {(each["experiment"], each["system"]): each["reason"] for each in bare["empty_cells"]}
+    assert all(without[system] in absent[experiment, system] for experiment, system in concerned)
+    others = [identity(each) for each in whole["trials"] if each["system"] not in without]
+    assert Counter(map(identity, bare["trials"])) == Counter(others)
+
+
+def identity(trial: dict[str, Any]) -> tuple[Any, ...]:
+    """What a trial is, wherever it stands in its block."""
+    return (trial["system"], trial["durability"], trial["workload"]["name"], trial["block"])
 
 
 def test_a_level_that_a_system_cannot_give_is_an_empty_cell() -> None:

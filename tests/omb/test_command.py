@@ -32,11 +32,12 @@ def typed(*words: str | Path) -> None:
 
 
 def test_the_plan_of_a_workload_file(tmp_path: Path, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every system by default, once, at level 1; the campaign it became is named."""
+    """Every system by default, but for those whose archive isn't there, once, at level 1; the campaign it became is named."""
     typed("plan", "--omb", write(tmp_path, producerRate=0, subscriptionsPerTopic=1), "--json")
     output = capsys.readouterr()
     trials = json.loads(output.out)["trials"]
-    assert [trial["trial"] for trial in trials] == [f"b01-{at}-{name}-l1-steady" for at, name in enumerate(SYSTEMS, 1)]
+    there = [name for name, system in SYSTEMS.items() if system.software]
+    assert [trial["trial"] for trial in trials] == [f"b01-{at}-{name}-l1-steady" for at, name in enumerate(there, 1)]
     (written,) = state.glob("omb/*/campaign.toml")
     assert f"As samebox understands it: {shown(written)}" in output.err
 

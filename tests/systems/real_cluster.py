@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from provisioning.cache import user_cache
@@ -30,12 +31,14 @@ class Cluster(Generic[AnyDeployment]):
 
 
 @contextmanager
-def configured(kind: Kind[AnyDeployment], hosts: Mapping[str, SshHost], plan: Plan) -> Iterator[Cluster[AnyDeployment]]:
+def configured(
+    kind: Kind[AnyDeployment], hosts: Mapping[str, SshHost], plan: Plan, archives: Mapping[str, Path] | None = None
+) -> Iterator[Cluster[AnyDeployment]]:
     """Installed and configured on empty disks, and not started. Nothing of it is left afterwards."""
     everyone = tuple(hosts.values())
     clear(everyone)
     try:
-        deployment = kind(everyone, Store(user_cache(), software()))
+        deployment = kind(everyone, Store(user_cache(), software(archives)))
         deployment.install()
         brokers = tuple(host for host in everyone if host.record.role == "broker")
         yield Cluster(deployment, deployment.configure(plan), brokers)
@@ -45,10 +48,11 @@ def configured(kind: Kind[AnyDeployment], hosts: Mapping[str, SshHost], plan: Pl
 
 @contextmanager
 def altered(
-    kind: Kind[AnyDeployment], hosts: Mapping[str, SshHost], plan: Plan, *, file: str, old: bytes, new: bytes
-) -> Iterator[Cluster[AnyDeployment]]:
+    kind: Kind[AnyDeployment], hosts: Mapping[str, SshHost], plan: Plan, *, file: str, old: bytes, new: bytes,
+    archives: Mapping[str, Path] | None = None,
+) -> Iterator[Cluster[AnyDeployment]]:  # fmt: skip
     """Started, with its topics, after broker-2's `file` ("kafka/broker.properties") was changed behind the kit's back."""
-    with configured(kind, hosts, plan) as cluster:
+    with configured(kind, hosts, plan, archives) as cluster:
         host = hosts["broker-2"]
         path = f"{host.record.root}/etc/{file}"
         host.put(host.get(path).replace(old, new), path)

@@ -273,6 +273,7 @@ def test_every_system_has_its_tool() -> None:
         "nats": "nats bench js pub",
         "pulsar": "pulsar-perf produce",
         "rabbitmq": "PerfTest",
+        "redpanda": "kafka-producer-perf-test",
     }
 
 

@@ -22,19 +22,28 @@ from systems.jvm.rendering import properties, size_bytes
 from systems.nats.readback import runtime_settings, server_settings
 from systems.own_values import departures, kind_of
 from systems.pulsar import layout as pulsar_layout
+from systems.redpanda.config_text import flat
 from systems.registry import DURABILITY, SYSTEMS
 from systems.settings import Settings
 from systems.valkey.readback import pairs
 from systems.valkey.resp_client import all_replies
 
 VENDOR = Path(__file__).parents[1] / "data" / "vendor"
-VERSIONS = {"kafka": "4.3.1", "nats": "2.15.1", "pulsar": "4.2.4", "rabbitmq": "4.0.5", "valkey": "9.1.2.post2"}
+VERSIONS = {
+    "kafka": "4.3.1",
+    "nats": "2.15.1",
+    "pulsar": "4.2.4",
+    "rabbitmq": "4.0.5",
+    "redpanda": "1c6cff3",
+    "valkey": "9.1.2.post2",
+}
 # Kinds of components in which each departs from its vendor, among others.
 MAIN = {
     "kafka": {"broker", "jvm/broker"},
     "nats": {"server", "go/server"},
     "pulsar": {"broker", "jvm/broker"},
     "rabbitmq": {"server"},
+    "redpanda": {"broker", "cluster", "seastar/broker"},
     "valkey": {"build", "server"},
 }
 DIRECT_MB = 512
@@ -46,6 +55,7 @@ PLACES = re.compile(
     r"|allowLoopback|httpServerHost|prometheusStatsHttpPort|(journal|ledger)Director(y|ies)|\w+RocksdbConf"
     r"|clientPortAddress|dataDir|server\.\d+|admin\.serverPort|metricsProvider\.httpPort"
     r"|server_name|listen|http|jetstream\.store_dir|cluster\.(name|listen|routes)|config_digest"
+    r"|node_id|data_directory|(seed_servers\.\d+\.host|(advertised_)?(rpc_(server|api)|kafka_api\.0)|admin(\.0)?)\.(address|port)"
     r"|bind(-source-addr)?|replicaof|replica-announce-(ip|port)|dir|logfile"
     r"|listeners\.tcp\.1|cluster_name"
 )
@@ -90,8 +100,10 @@ class Values:
 
 
 def test_the_vendors_values_are_of_the_versions_that_run() -> None:
-    """A new version of a system needs its vendor's values recorded anew."""
-    assert {name: system.software[0].version for name, system in SYSTEMS.items()} == VERSIONS
+    """A new version of a system needs its vendor's values recorded anew; where none is pinned, they are of a commit of its source."""
+    pinned = {name: system.software[0].version for name, system in SYSTEMS.items() if system.software}
+    assert pinned == {name: version for name, version in VERSIONS.items() if SYSTEMS[name].software}
+    assert VERSIONS.keys() == SYSTEMS.keys()
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -167,6 +179,16 @@ def vendor_values(system: str) -> dict[str, Values]:
         # what a node says that was told nothing but its address
         said = json.loads((folder / "settings.json").read_text())
         return {kind: Values(said[kind], said[kind]) for kind in ("server", "ra")}
+    if system == "redpanda":
+        of_broker, of_cluster = (
+            flat(json.loads((folder / f"code-{name}.json").read_text())) for name in ("broker", "cluster")
+        )
+        options = json.loads((folder / "options.json").read_text())
+        return {
+            "broker": over(flat(json.loads((folder / "redpanda.json").read_text())), of_broker),
+            "cluster": Values(of_cluster, of_cluster),
+            "seastar/broker": Values(options, options),
+        }
     if system == "valkey":
         # what a server says that was told nothing but its address
         [said] = all_replies((folder / "config.resp").read_bytes())

@@ -22,6 +22,7 @@ from provisioning.hosts.ssh import SshHost
 from provisioning.software.store import Store
 from systems.deployment import Topic
 from systems.registry import software
+from tests.given import archives_of
 from tests.three_nodes import LEVEL, ThreeNodes
 from tests.truth.comparison import HEADER_BYTES, Name, Stored, Told, differences, header, payloads, sample, stored_of
 
@@ -33,6 +34,7 @@ SYSTEMS = [
     pytest.param("pulsar", LEVEL, 1, id="pulsar", marks=pytest.mark.truth),
     pytest.param("rabbitmq", LEVEL, 0, id="rabbitmq"),
     pytest.param("rabbitmq", "2-stream", 1, id="rabbitmq-stream"),
+    pytest.param("redpanda", LEVEL, 1, id="redpanda", marks=pytest.mark.redpanda),
     pytest.param("valkey", LEVEL, 1, id="valkey"),
 ]
 READING_LIMIT_S = 300.0
@@ -85,7 +87,8 @@ def test_the_brokers_hold_what_was_acknowledged(
 ) -> None:
     """Each acknowledged message is there once, in its partition and in order; a hundredth is compared byte by byte."""
     topic = Topic(TOPIC, WORKLOAD.partitions)
-    cluster = ThreeNodes(system, tuple(hosts.values()), Store(user_cache(), software()), topic, level=level)
+    store = Store(user_cache(), software(archives_of(system)))
+    cluster = ThreeNodes(system, tuple(hosts.values()), store, topic, level=level)
     workload = dataclasses.replace(WORKLOAD, consumers=consumers)
     with cluster.running():
         pythons = deploy_client(cluster.clients, user_cache(), print)

@@ -1,0 +1,1 @@
+"""Redpanda, from the operator's own archive."""

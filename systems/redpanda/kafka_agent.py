@@ -1,0 +1,284 @@
+"""Runs on a host, handed to its python3 over standard input: puts requests of Kafka's protocol to brokers and returns their answers.
+
+Standard library only, Python 3.9 and later. One request (JSON, first argument) in, one answer (JSON, standard output) out. Versions of
+requests are such as Redpanda 22.2 and later and Apache Kafka 2.0 to 4.x all take (field by field: kafka.apache.org/protocol).
+
+{"brokers": [[address, port], ...], "timeout_s", "verb", ...}: the first broker that can be reached is asked. The verbs:
+    topics       {"names"} -> {"controller", "brokers": {id: [host, port]}, "topics": {name: {"error", "partitions": [...]}}}
+    create       {"topics": [{"name", "partitions", "replicas", "settings"}]} -> {name: [error, message]}; asked of the controller
+    settings     {"names"} -> {name: {key: value}}
+    end_offsets  {"names"} -> {name: {partition: offset}}; asked of each partition's leader
+    coordinator  {"group"} -> error: 0 once the group has one, which takes the topic of the groups' offsets
+A `failed` in place of the answer says why there is none.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any
+
+LIST_OFFSETS, METADATA, FIND_COORDINATOR, CREATE_TOPICS, DESCRIBE_CONFIGS = 2, 3, 10, 19, 32
+VERSIONS = {LIST_OFFSETS: 1, METADATA: 4, FIND_COORDINATOR: 1, CREATE_TOPICS: 2, DESCRIBE_CONFIGS: 1}
+CLIENT = "samebox"
+LATEST = -1
+ANY_REPLICA = -1
+TOPIC_RESOURCE = 2
+GROUP = 0
+
+
+class Reader:
+    """Takes values off the front of a response. Raises ValueError where it ends too early."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content, self._at = content, 0
+
+    def number(self, kind: str) -> int:
+        """A big-endian number of struct's `kind`: b, h, i, q."""
+        size = struct.calcsize(kind)
+        (value,) = struct.unpack(f">{kind}", self._bytes(size))
+        return int(value)
+
+    def text(self) -> str | None:
+        """A string; null is None."""
+        size = self.number("h")
+        return None if size < 0 else self._bytes(size).decode()
+
+    def list(self, one: Callable[[Reader], Any]) -> list[Any]:
+        """An array; null is empty."""
+        return [one(self) for _ in range(max(0, self.number("i")))]
+
+    def _bytes(self, size: int) -> bytes:
+        found = self._content[self._at : self._at + size]
+        if len(found) != size:
+            raise ValueError(f"a response of {len(self._content)} bytes ends too early")
+        self._at += size
+        return found
+
+
+def number(kind: str, value: int) -> bytes:
+    return struct.pack(f">{kind}", value)
+
+
+def text(value: str) -> bytes:
+    encoded = value.encode()
+    return number("h", len(encoded)) + encoded
+
+
+def array(items: list[bytes]) -> bytes:
+    return number("i", len(items)) + b"".join(items)
+
+
+class Broker:
+    """A connection to one broker."""
+
+    def __init__(self, address: str, port: int, timeout_s: float) -> None:
+        self._socket = socket.create_connection((address, port), timeout=timeout_s)
+        self._asked = 0
+
+    def __enter__(self) -> Broker:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._socket.close()
+
+    def ask(self, key: int, body: bytes) -> Reader:
+        """The body of the response. Raises OSError or ValueError."""
+        self._asked += 1
+        header = number("h", key) + number("h", VERSIONS[key]) + number("i", self._asked) + text(CLIENT)
+        self._socket.sendall(number("i", len(header + body)) + header + body)
+        size = Reader(self._exactly(4)).number("i")
+        response = Reader(self._exactly(size))
+        if (answered := response.number("i")) != self._asked:
+            raise ValueError(f"request {self._asked} was answered by response {answered}")
+        return response
+
+    def _exactly(self, size: int) -> bytes:
+        found = b""
+        while len(found) < size:
+            piece = self._socket.recv(size - len(found))
+            if not piece:
+                raise ConnectionError(f"the broker ended the connection after {len(found)} of {size} bytes")
+            found += piece
+        return found
+
+
+def metadata_request(names: list[str]) -> bytes:
+    return array([text(name) for name in names]) + number("b", 0)  # and makes no topic
+
+
+def metadata(response: Reader) -> dict[str, Any]:
+    """See `topics` in the module's docstring."""
+
+    def broker(found: Reader) -> tuple[int, list[Any]]:
+        number_of, host, port = found.number("i"), found.text(), found.number("i")
+        found.text()  # its rack
+        return number_of, [host, port]
+
+    def partition(found: Reader) -> dict[str, Any]:
+        error, index, leader = found.number("h"), found.number("i"), found.number("i")
+        replicas, in_sync = (found.list(lambda each: each.number("i")) for _ in range(2))
+        return {"error": error, "number": index, "leader": leader, "replicas": replicas, "in_sync": in_sync}
+
+    def topic(found: Reader) -> tuple[str, dict[str, Any]]:
+        error, name = found.number("h"), found.text() or ""
+        found.number("b")  # whether it is internal
+        return name, {"error": error, "partitions": found.list(partition)}
+
+    response.number("i")  # throttled for so many ms
+    brokers = dict(response.list(broker))
+    response.text()  # the cluster's id
+    controller = response.number("i")
+    return {"controller": controller, "brokers": brokers, "topics": dict(response.list(topic))}
+
+
+def create_request(topics: list[dict[str, Any]], timeout_s: float) -> bytes:
+    def one(topic: dict[str, Any]) -> bytes:
+        settings = [text(key) + text(value) for key, value in topic["settings"].items()]
+        sizes = number("i", topic["partitions"]) + number("h", topic["replicas"])
+        return text(topic["name"]) + sizes + array([]) + array(settings)
+
+    return array([one(topic) for topic in topics]) + number("i", round(timeout_s * 1000)) + number("b", 0)
+
+
+def created(response: Reader) -> dict[str, list[Any]]:
+    """Topic -> its error (0 = made) and what the broker says of it."""
+    response.number("i")
+    return {
+        name or "": [error, message or ""]
+        for name, error, message in response.list(lambda each: (each.text(), each.number("h"), each.text()))
+    }
+
+
+def settings_request(names: list[str]) -> bytes:
+    resources = [number("b", TOPIC_RESOURCE) + text(name) + number("i", -1) for name in names]  # -1: all their keys
+    return array(resources) + number("b", 0)
+
+
+def settings(response: Reader) -> dict[str, dict[str, str | None]]:
+    """Topic -> key -> value. Raises ValueError for a topic that can't be described."""
+
+    def synonym(found: Reader) -> tuple[str | None, str | None, int]:
+        return found.text(), found.text(), found.number("b")
+
+    def setting(found: Reader) -> tuple[str, str | None]:
+        key, value = found.text() or "", found.text()
+        found.number("b")  # read-only
+        found.number("b")  # source
+        found.number("b")  # sensitive
+        found.list(synonym)
+        return key, value
+
+    def topic(found: Reader) -> tuple[str, dict[str, str | None]]:
+        error, message = found.number("h"), found.text()
+        found.number("b")
+        name = found.text() or ""
+        described = dict(found.list(setting))
+        if error:
+            raise ValueError(f"topic {name} can't be described: error {error}, {message}")
+        return name, described
+
+    response.number("i")
+    return dict(response.list(topic))
+
+
+def offsets_request(partitions: dict[str, list[int]]) -> bytes:
+    def one(name: str) -> bytes:
+        return text(name) + array([number("i", each) + number("q", LATEST) for each in partitions[name]])
+
+    return number("i", ANY_REPLICA) + array([one(name) for name in partitions])
+
+
+def offsets(response: Reader) -> dict[str, dict[int, int]]:
+    """Topic -> partition -> end offset. Raises ValueError for a partition that has none."""
+
+    def partition(found: Reader) -> tuple[int, int, int]:
+        index, error = found.number("i"), found.number("h")
+        found.number("q")  # a time
+        return index, error, found.number("q")
+
+    found: dict[str, dict[int, int]] = {}
+    for name, listed in response.list(lambda each: (each.text() or "", each.list(partition))):
+        for index, error, offset in listed:
+            if error:
+                raise ValueError(f"{name}-{index} has no end offset: error {error}")
+            found.setdefault(name, {})[index] = offset
+    return found
+
+
+def coordinator_request(group: str) -> bytes:
+    return text(group) + number("b", GROUP)
+
+
+def coordinator(response: Reader) -> int:
+    """The error; 0 = there is one."""
+    response.number("i")
+    return response.number("h")
+
+
+def end_offsets(found: dict[str, Any], timeout_s: float) -> dict[str, dict[int, int]]:
+    """Asks each leader for its partitions. Raises ValueError for one without a leader."""
+    by_leader: dict[int, dict[str, list[int]]] = {}
+    for name, topic in found["topics"].items():
+        if topic["error"]:
+            raise ValueError(f"topic {name}: error {topic['error']}")
+        for each in topic["partitions"]:
+            if each["leader"] not in found["brokers"]:
+                raise ValueError(f"{name}-{each['number']} has no leader: error {each['error']}")
+            by_leader.setdefault(each["leader"], {}).setdefault(name, []).append(each["number"])
+    ends: dict[str, dict[int, int]] = {name: {} for name in found["topics"]}
+    for leader, partitions in by_leader.items():
+        host, port = found["brokers"][leader]
+        with Broker(host, port, timeout_s) as broker:
+            for name, own in offsets(broker.ask(LIST_OFFSETS, offsets_request(partitions))).items():
+                ends[name].update(own)
+    return ends
+
+
+def first_of(brokers: list[list[Any]], timeout_s: float) -> Broker:
+    """The first that can be reached. Raises OSError with what each refusal said."""
+    refusals = []
+    for address, port in brokers:
+        try:
+            return Broker(address, port, timeout_s)
+        except OSError as error:
+            refusals.append(f"{address}:{port}: {error}")
+    raise ConnectionError("; ".join(refusals))
+
+
+def answer(request: dict[str, Any]) -> Any:
+    """The answer to one request. Raises OSError or ValueError."""
+    timeout_s, verb = request["timeout_s"], request["verb"]
+    with first_of(request["brokers"], timeout_s) as broker:
+        if verb == "topics":
+            return metadata(broker.ask(METADATA, metadata_request(request["names"])))
+        if verb == "settings":
+            return settings(broker.ask(DESCRIBE_CONFIGS, settings_request(request["names"])))
+        if verb == "coordinator":
+            return coordinator(broker.ask(FIND_COORDINATOR, coordinator_request(request["group"])))
+        if verb == "end_offsets":
+            return end_offsets(metadata(broker.ask(METADATA, metadata_request(request["names"]))), timeout_s)
+        if verb == "create":
+            found = metadata(broker.ask(METADATA, metadata_request([])))
+            if found["controller"] not in found["brokers"]:
+                raise ValueError("no broker is the controller yet")
+            host, port = found["brokers"][found["controller"]]
+            with Broker(host, port, timeout_s) as controller:
+                return created(controller.ask(CREATE_TOPICS, create_request(request["topics"], timeout_s)))
+    raise ValueError(f"unknown verb {verb!r}")
+
+
+def main() -> None:
+    """Answers one request."""
+    request = json.loads(sys.argv[1])
+    try:
+        print(json.dumps({"answer": answer(request)}))
+    except (OSError, ValueError) as error:
+        print(json.dumps({"failed": f"{type(error).__name__}: {error}"}))
+
+
+if __name__ == "__main__":
+    main()
