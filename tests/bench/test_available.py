@@ -20,6 +20,7 @@ from provisioning.errors import InvalidInput, MissingRequirement
 from systems.kafka.system import KAFKA
 from systems.registry import SYSTEMS, lacking, software
 from systems.software.release_jars import read_tarball
+from tests.bench.test_choice import manifest
 from tests.systems.test_software_added import release
 
 COMMAND = "samebox software add toy --file toy-*.tgz"
@@ -125,6 +126,17 @@ def test_the_doctor_tells_what_to_add_and_what_was_never_run(tmp_path: Path) -> 
     after = {each.need: each for each in findings_here()}
     assert after["toy's archive"].met is True and after["toy's archive"].found.startswith("1.0, SHA-256 ")
     assert after["toy was run by samebox's makers"].met is None
+
+
+def test_what_the_report_shows_says_both(file: Path) -> None:
+    """The manifest, out of which it is made: the empty cell with the command, and among the caveats that it was never run."""
+    document = manifest(prepare(load_campaign(file), file, "local"))
+    assert {cell["system"] for cell in document["empty_cells"] if COMMAND in cell["reason"]} == {"toy"}
+    assert "toy was never run by samebox's makers. Its own is a toy." in document["caveats"]
+    assert (
+        "toy was never run by samebox's makers. Its own is a toy."
+        in (manifest(prepare(load_campaign(file), file, "local", given=["toy"]))["caveats"])
+    )
 
 
 @pytest.mark.parametrize(
