@@ -34,6 +34,7 @@ from tests.benchmarks.cluster import NS_PER_MS, STATE, TOPIC, Cluster, Row
 from tests.benchmarks.openmessaging import OpenMessagingLoad
 from tests.benchmarks.recording import memory_over, recording_cost
 from tests.benchmarks.rounds import alternate, console, median, print_rows
+from tests.given import added_archives, systems_here
 from tests.three_nodes import LEVEL
 
 BATCH_BYTES = (131_072, 1_048_576)
@@ -189,7 +190,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="bench-load", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--systems", nargs="+", choices=sorted(SYSTEMS), default=sorted(SYSTEMS))
+    parser.add_argument("--systems", nargs="+", choices=sorted(SYSTEMS), default=systems_here())
     parser.add_argument("--level", default=LEVEL, help="the durability level, one that all of the systems have")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--messages", type=int, default=500_000, help="of each run at the maximum rate")
@@ -210,7 +211,7 @@ def main(arguments: Sequence[str]) -> int:
         floor_of(client, pythons, setting)
         found |= recording(options.memory_minutes, options.rate, client, pythons)
         for system in options.systems:
-            store = Store(user_cache(), software(), notice=console.print)
+            store = Store(user_cache(), software(added_archives([system])), notice=console.print)
             cluster = Cluster(system, hosts, store, pythons, options.level)
             with cluster.running():
                 # fidelity first: a consumer would have to skip all that the maximum left in the topic

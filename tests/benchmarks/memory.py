@@ -31,6 +31,7 @@ from contract.workload import Workload
 from provisioning.testbeds.local.testbed import LocalTestbed
 from systems.registry import SYSTEMS
 from tests.benchmarks.rounds import console
+from tests.given import added_archives, systems_here
 
 STATE = CHECKOUT / ".samebox" / "bench-memory"
 MINUTES = (1.0, 5.0)
@@ -70,12 +71,13 @@ def run_trial(system: str, minutes: float) -> Peaks:
     results = Results(STATE / "results" / campaign.name)
     results.set_aside()
     inventory = LocalTestbed(STATE / "testbed", notice=console.print).up()
-    prepared = prepare(campaign, file, inventory.testbed.kind)
+    archives = added_archives(campaign.systems)
+    prepared = prepare(campaign, file, inventory.testbed.kind, given=archives)
     vetting = Vetted(VETTED_SCHEMA, {}, (), (), {"verdict": "not vetted", "rejected": []}, {})
     reporter = reporter_for(console, plain=True)
     reporter.plan(steps_to_run(prepared, ()))
     try:
-        run_campaign(prepared, inventory, vetting, results, reporter, tarballs={}, repeat=["make bench-memory"])
+        run_campaign(prepared, inventory, vetting, results, reporter, tarballs=archives, repeat=["make bench-memory"])
     finally:
         reporter.close()
     [trial] = results.finished()
@@ -103,7 +105,7 @@ def print_peaks(system: str, found: Sequence[Peaks]) -> dict[str, float]:
 def main(arguments: Sequence[str]) -> int:
     """Prints what was measured; the only place that turns growth into an exit code."""
     parser = argparse.ArgumentParser(prog="make bench-memory", description=__doc__)
-    parser.add_argument("--systems", nargs="+", choices=sorted(SYSTEMS), default=sorted(SYSTEMS))
+    parser.add_argument("--systems", nargs="+", choices=sorted(SYSTEMS), default=systems_here())
     parser.add_argument(
         "--minutes", nargs="+", type=float, default=MINUTES, help="lengths of the trials, the shortest first"
     )

@@ -30,6 +30,7 @@ from contract.workload import Workload
 from provisioning.testbeds.local.testbed import LocalTestbed
 from systems.registry import SYSTEMS
 from tests.benchmarks.rounds import console
+from tests.given import added_archives, systems_here
 
 STATE = CHECKOUT / ".samebox" / "bench-overhead"
 NS_PER_S = 1e9
@@ -114,11 +115,11 @@ def run_trials(system: str, trials: int, partitions: int) -> Results:
     testbed = LocalTestbed(STATE / "testbed", notice=console.print)
     reporter = reporter_for(console, plain=True)
     try:
-        inventory = testbed.up()
-        prepared = prepare(campaign, file, inventory.testbed.kind)
+        inventory, archives = testbed.up(), added_archives(campaign.systems)
+        prepared = prepare(campaign, file, inventory.testbed.kind, given=archives)
         reporter.plan(steps_to_run(prepared, ()))
         vetting = Vetted(VETTED_SCHEMA, {}, (), (), {"verdict": "not vetted", "rejected": []}, {})
-        run_campaign(prepared, inventory, vetting, results, reporter, tarballs={}, repeat=["make bench-overhead"])
+        run_campaign(prepared, inventory, vetting, results, reporter, tarballs=archives, repeat=["make bench-overhead"])
     finally:
         reporter.close()
         testbed.down()
@@ -128,7 +129,7 @@ def run_trials(system: str, trials: int, partitions: int) -> Results:
 def main(arguments: Sequence[str]) -> int:
     """Prints what was measured."""
     parser = argparse.ArgumentParser(prog="make bench-overhead", description=__doc__)
-    parser.add_argument("--systems", nargs="+", choices=sorted(SYSTEMS), default=sorted(SYSTEMS))
+    parser.add_argument("--systems", nargs="+", choices=sorted(SYSTEMS), default=systems_here())
     # as many as have a system start from its class data, as in a campaign of any length
     parser.add_argument("--trials", type=int, default=PAYS_FROM_TRIALS)
     parser.add_argument("--partitions", type=int, default=WORKLOAD.partitions)
