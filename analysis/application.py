@@ -28,7 +28,7 @@ from analysis.cross_check import CHECKS as NATIVE_CHECKS
 from analysis.cross_check import cross_checks
 from analysis.curve_figure import curve_drawings
 from analysis.disk_figure import disk_drawings
-from analysis.drawing import Drawing, Drawings, Palette
+from analysis.drawing import Drawing, Drawings, Palette, colours_of
 from analysis.gather import gather
 from analysis.metrics import measurements
 from analysis.outputs import write_outputs
@@ -116,9 +116,9 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
 
 def draw(found: Results, times: Mapping[str, Drawing], vetting: tuple[Drawing, ...]) -> Drawings:
     """Ratios, percentile curves and disks; beside them what was drawn before: every trial over time by its name, and the vetting."""
-    contestants = list(dict.fromkeys(evidence.trial.contestant for evidence in found.trials))
+    systems = {evidence.trial.contestant: evidence.trial.system for evidence in found.trials}
     excluded = {exclusion.trial for exclusion in found.excluded}
-    palette = Palette(contestants, excluded)
+    palette = Palette(colours_of(systems, found.campaign.manifest.get("colours") or {}), excluded)
     compared = [evidence for evidence in found.trials if not evidence.trial.is_aa]
     return Drawings(
         ratios=tuple(ratio_drawings(found.comparisons)),
@@ -129,4 +129,5 @@ def draw(found: Results, times: Mapping[str, Drawing], vetting: tuple[Drawing, .
             for name, drawing in times.items()
         ),
         vetting=vetting,
+        colours=palette.colours,
     )

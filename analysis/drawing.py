@@ -1,16 +1,17 @@
 """How every figure looks, and how it becomes one inlined SVG.
 
-Colours are Okabe and Ito's, told apart by colour-blind readers; line styles and markers tell the same things in print.
+A system has one colour in all figures, its variants shades of it; line styles and markers tell the same things in print.
 """
 
 from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -23,13 +24,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from analysis.campaign import Trial
+from contract.colours import COLOURS
 
 BLACK, GREY = "#222222", "#6b7280"
-CONTESTANT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+FIRST_COLOUR = next(iter(COLOURS.values()))
 PART_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00")
 LINE_STYLES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 WARMUP_SHADE = "#e5e7eb"
+_SHADE = 0.6  # of a variant's brightness, against its system's
 _SHORT = 4  # highest over lowest value, below which a logarithmic axis has too few of its own ticks
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: searchable, and in the page's own font
@@ -69,13 +72,14 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Drawings:
-    """A report's figures, by the chapter that shows them."""
+    """A report's figures, by the chapter that shows them, and their colours."""
 
     ratios: tuple[Drawing, ...] = ()
     curves: tuple[Drawing, ...] = ()
     disks: tuple[Drawing, ...] = ()
     times: tuple[Drawing, ...] = ()
     vetting: tuple[Drawing, ...] = ()
+    colours: Mapping[str, str] = field(default_factory=dict)  # contestant -> its colour in all of them
 
     @property
     def all(self) -> tuple[Drawing, ...]:
@@ -85,17 +89,19 @@ class Drawings:
 
 @dataclass(frozen=True)
 class Palette:
-    """How trials are told apart: by one colour per contestant, in their order; those that aren't compared are grey."""
+    """How trials are told apart: by one colour per contestant; those that aren't compared are grey. `colours`: contestant -> colour,
+    in the contestants' order.
+    """
 
-    contestants: Sequence[str]
+    colours: Mapping[str, str]
     excluded: AbstractSet[str]
 
     def place(self, trial: Trial) -> tuple[int, int]:
         """What trials are sorted by."""
-        return list(self.contestants).index(trial.contestant), trial.block
+        return list(self.colours).index(trial.contestant), trial.block
 
     def contestant_colour(self, trial: Trial) -> str:
-        return CONTESTANT_COLOURS[self.place(trial)[0] % len(CONTESTANT_COLOURS)]
+        return self.colours[trial.contestant]
 
     def colour(self, trial: Trial) -> str:
         return GREY if trial.name in self.excluded else self.contestant_colour(trial)
@@ -104,6 +110,33 @@ class Palette:
         """Contestant and block, `of` what, and whether it isn't compared."""
         parts = (f"{trial.contestant}, block {trial.block}", of, "not compared" if trial.name in self.excluded else "")
         return ", ".join(filter(None, parts))
+
+
+def colours_of(systems: Mapping[str, str], declared: Mapping[str, Any]) -> dict[str, str]:
+    """Contestant -> colour, in the order of `systems` (contestant -> its system). `declared`: system -> the name of its colour.
+
+    A system that declared none, or one that isn't known or is taken, gets the first that is left. Variants get darker shades.
+    """
+    of_system: dict[str, str] = {}
+    for system in dict.fromkeys(systems.values()):
+        colour = COLOURS.get(declared.get(system))
+        if colour is not None and colour not in of_system.values():
+            of_system[system] = colour
+    for system in dict.fromkeys(systems.values()):
+        left = [colour for colour in COLOURS.values() if colour not in of_system.values()]
+        of_system.setdefault(system, (left or list(COLOURS.values()))[0])
+    shades: Counter[str] = Counter()
+    found = {}
+    for contestant in sorted(systems, key=lambda name: name != systems[name]):  # the system itself before its variants
+        system = systems[contestant]
+        found[contestant] = _darker(of_system[system], _SHADE ** shades[system])
+        shades[system] += 1
+    return {contestant: found[contestant] for contestant in systems}
+
+
+def _darker(colour: str, share: float) -> str:
+    parts = (round(int(colour[at : at + 2], 16) * share) for at in (1, 3, 5))
+    return "#" + "".join(f"{part:02X}" for part in parts)
 
 
 @contextmanager

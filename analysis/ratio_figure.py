@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from analysis.bounded import Bounded
 from analysis.comparison import Comparison
-from analysis.drawing import BLACK, CONTESTANT_COLOURS, GREY, WARMUP_SHADE, Drawing, canvas, plain_log_axis, svg_of
+from analysis.drawing import BLACK, FIRST_COLOUR, GREY, WARMUP_SHADE, Drawing, canvas, plain_log_axis, svg_of
 from analysis.formatting import words
 
 _ROW_INCHES, _AROUND_INCHES = 0.34, 0.95
@@ -84,18 +84,18 @@ def _drawn_range(found: Sequence[Comparison]) -> tuple[float, float]:
 def _draw_row(axes: Axes, row: int, comparison: Comparison, limits: tuple[float, float]) -> None:
     interval, band = comparison.certainty.interval, comparison.certainty.band
     if band is not None:
-        ends = _inside(band.low, band.high, limits)
+        ends = inside(band.low, band.high, limits)
         axes.fill_betweenx([row - _HALF_ROW, row + _HALF_ROW], *ends, color=WARMUP_SHADE, lw=0, zorder=0)
     if interval is not None:
-        ends = _inside(interval.low, interval.high, limits)
+        ends = inside(interval.low, interval.high, limits)
         axes.plot(ends, [row, row], color=BLACK, linewidth=2, solid_capstyle="butt")
     if comparison.median.value is not None:
         axes.plot([comparison.median.value] * 2, [row - _HALF_ROW, row + _HALF_ROW], color=BLACK, linewidth=1.6)
     for entry in comparison.ratios:
-        _draw_block(axes, row, entry.ratio, limits)
+        draw_block(axes, row, entry.ratio, limits, FIRST_COLOUR)
 
 
-def _draw_block(axes: Axes, row: int, ratio: Bounded, limits: tuple[float, float]) -> None:
+def draw_block(axes: Axes, row: int, ratio: Bounded, limits: tuple[float, float], colour: str) -> None:
     """A circle where the ratio is; a triangle where all that is known is on which side of a bound; nothing where not even that is."""
     marker, at = "o", ratio.value
     if at is None and math.isinf(ratio.high):
@@ -103,12 +103,12 @@ def _draw_block(axes: Axes, row: int, ratio: Bounded, limits: tuple[float, float
     elif at is None:
         marker, at = "<", ratio.high
     if not ratio.is_exact:
-        axes.plot(_inside(ratio.low, ratio.high, limits), [row, row], color=CONTESTANT_COLOURS[0], linewidth=0.8)
+        axes.plot(inside(ratio.low, ratio.high, limits), [row, row], color=colour, linewidth=0.8)
     if 0 < at < math.inf:
-        axes.plot([at], [row], marker, markersize=5, markerfacecolor="none", color=CONTESTANT_COLOURS[0])
+        axes.plot([at], [row], marker, markersize=5, markerfacecolor="none", color=colour)
 
 
-def _inside(low: float, high: float, limits: tuple[float, float]) -> tuple[float, float]:
+def inside(low: float, high: float, limits: tuple[float, float]) -> tuple[float, float]:
     """What is drawn of a line that may have no end."""
     return max(low, limits[0]), min(high, limits[1])
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from analysis.drawing import CONTESTANT_COLOURS, GREY, Drawing, canvas, svg_of
+from analysis.drawing import GREY, Drawing, canvas, svg_of
+from contract.colours import COLOURS
 
 _PANELS = {  # metric -> (title with unit, what one unit is)
     "dd write": ("dd write (MB/s)", 1e6),
@@ -17,9 +18,9 @@ _PANELS = {  # metric -> (title with unit, what one unit is)
 }
 _WORST_FIRST = ("reject", "warn", "accept", "not judged")
 _LOOKS = {
-    "reject": ("X", CONTESTANT_COLOURS[1]),
-    "warn": ("s", CONTESTANT_COLOURS[4]),
-    "accept": ("o", CONTESTANT_COLOURS[0]),
+    "reject": ("X", COLOURS["vermilion"]),
+    "warn": ("s", COLOURS["orange"]),
+    "accept": ("o", COLOURS["blue"]),
     "not judged": ("o", GREY),
 }
 _ROW_INCHES, _AROUND_INCHES = 0.26, 0.95

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from contract.colours import ColourName
 from contract.durability import DEFAULT_REPLICATION_FACTOR, Variant
 from contract.workload import COMPRESSIONS, Compression, Workload
 from provisioning.hosts.host import Host
@@ -69,7 +70,8 @@ class System:
     (2 = a journal beside the storage), for the disk estimate; `start_s` is how long its cluster takes from its configuration to its
     first topic, for the estimate of time. `producer_rate`: what to expect of one producer at most.
     `compressions`: what its client can do. `cannot_load`: why it can't take a workload at one of its durabilities; None = it can.
-    `message_memory`: None = its messages are on disk, and as many as fit there.
+    `message_memory`: None = its messages are on disk, and as many as fit there. `colour`: its own in all figures (None = whichever is
+    left).
     """
 
     deployment: Callable[[Sequence[Host], SoftwareStore], Deployment]
@@ -97,6 +99,7 @@ class System:
     compressions: tuple[Compression, ...] = COMPRESSIONS
     message_memory: MessageMemory | None = None
     cannot_load: Callable[[str, Workload], str | None] = lambda _durability, _workload: None
+    colour: ColourName | None = None
 
     @property
     def levels(self) -> tuple[str, ...]:

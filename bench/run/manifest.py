@@ -30,6 +30,7 @@ from bench.results.folder import MANIFEST_SCHEMA
 from bench.run.equipped import Equipped
 from bench.run.vetted import Vetted
 from provisioning.hosts.inventory import Inventory
+from systems.registry import SYSTEMS
 
 # what a campaign's figures depend on in a checkout; a campaign file of one's own is no change to the kit
 CODE = (
@@ -115,6 +116,7 @@ def _promises(equipped: Equipped) -> tuple[dict[str, Any], list[str]]:
     overrides = {spec.system: equipped.plans[spec.trial].overrides for spec in prepared.trials}
     profiles = {system: profile_of(system, name, memory_bytes).to_json() for system in campaign.systems}
     promises = {
+        "colours": {system: SYSTEMS[system].colour for system in campaign.systems if SYSTEMS[system].colour},
         "durability_table": durability_table(cells, overrides, copies),
         "durability_differences": differences(cells),
         "system_profile": {"name": name, "systems": profiles},

@@ -36,4 +36,5 @@ KAFKA = System(
     start_s=10,
     producer_rate=ProducerRate(172_700, bench_load("2026-11-25")),
     native_tool=ProducerPerformance(),
+    colour="vermilion",
 )

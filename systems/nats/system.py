@@ -38,4 +38,5 @@ NATS = System(
     producer_rate=ProducerRate(84_000, bench_load("2026-11-25")),
     native_tool=NatsBench(),
     compressions=("none",),
+    colour="green",
 )

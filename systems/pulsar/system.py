@@ -39,4 +39,5 @@ PULSAR = System(
     start_s=26,
     producer_rate=ProducerRate(37_850, f"{bench_load('2026-11-25')}; half of what two processes sent"),
     native_tool=PulsarPerf(),
+    colour="blue",
 )

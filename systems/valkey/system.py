@@ -31,4 +31,5 @@ VALKEY = System(
     native_tool=None,
     compressions=("none",),
     message_memory=MessageMemory(LIMIT, messages_held),
+    colour="purple",
 )

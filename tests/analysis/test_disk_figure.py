@@ -61,7 +61,7 @@ def test_what_was_not_measured_is_not_drawn() -> None:
 def test_a_drawing_has_its_data() -> None:
     """One drawing per cell, a row per trial, the share written beside the bar."""
     trials = [evidence(MachineUse("broker-1", {}, 1e9, None), name=name) for name in ("b01-1-kafka", "b02-1-kafka")]
-    (drawing,) = disk_drawings(trials, {"broker-1": vetted(vda=4e8)}, Palette(["kafka"], {"b02-1-kafka"}))
+    (drawing,) = disk_drawings(trials, {"broker-1": vetted(vda=4e8)}, Palette({"kafka": "#D55E00"}, {"b02-1-kafka"}))
     assert [row[0] for row in drawing.rows] == ["b01-1-kafka", "b02-1-kafka"]
     assert drawing.rows[0][drawing.columns.index("vetted_bytes_per_s")] == 4e8
     assert "25.0% of vetted" in drawing.svg

@@ -39,6 +39,7 @@ from bench.run.vetted import Vetted
 from contract.workload import Workload
 from provisioning.document import build
 from provisioning.errors import InvalidInput
+from systems.registry import SYSTEMS
 from tests.aws import engine
 
 CAMPAIGN = """
@@ -239,6 +240,12 @@ def test_a_choice_is_continued_from_its_manifest(file: Path, choice: Choice) -> 
     assert json.loads(json.dumps(dataclasses.asdict(again.campaign))) == document["definition"]
     assert [trial.to_json() for trial in again.trials] == document["order"]
     assert again.choice == choice
+
+
+def test_the_manifest_names_the_colours_of_its_systems(file: Path) -> None:
+    """Those that they have in every report, of the systems of this campaign."""
+    document = manifest(prepare(load_campaign(file), file, "local", Choice()))
+    assert document["colours"] == {name: SYSTEMS[name].colour for name in document["definition"]["systems"]}
 
 
 def test_the_manifest_says_the_scale_in_words(file: Path) -> None:
