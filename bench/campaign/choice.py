@@ -67,7 +67,11 @@ def _scaled(campaign: Campaign, scale: Scale) -> Campaign:
         for each in campaign.experiments
     )
     workloads = tuple(scale.of(workload) for workload in campaign.workloads)
-    return replace(campaign, experiments=experiments, workloads=workloads)
+    blocks, aa_blocks = (
+        own if most is None else min(own, most)
+        for own, most in ((campaign.blocks, scale.blocks), (campaign.aa_blocks, scale.aa_blocks))
+    )
+    return replace(campaign, experiments=experiments, workloads=workloads, blocks=blocks, aa_blocks=aa_blocks)
 
 
 def _representative(experiment: Experiment) -> Experiment:

@@ -20,8 +20,8 @@ class Scale:
 
     `rate` is for open loops; `bound` for the rate of searches and closed loops, which is only a bound, and for what they
     expect. `duration` is for warm-up, measurement, and the bounds on draining and catching up; `producers` for those of one
-    topic. `search_steps` is no factor: no search takes more. Sizes, subscriptions and consumers stay, and so do `in_flight` and
-    `batch_bytes`: they belong to the clients.
+    topic. `search_steps`, `blocks` and `aa_blocks` are no factors: no search takes more, and no more are run. Sizes,
+    subscriptions and consumers stay, and so do `in_flight` and `batch_bytes`: they belong to the clients.
     """
 
     rate: Factor = 1.0
@@ -32,6 +32,8 @@ class Scale:
     partitions: Factor = 1.0
     producers: Factor = 1.0
     search_steps: Annotated[int | None, Field(ge=1, le=100)] = None
+    blocks: Annotated[int | None, Field(ge=1)] = None
+    aa_blocks: Annotated[int | None, Field(ge=0)] = None
     least_rate_per_s: Annotated[int, Field(ge=1)] = 100
     least_bound_per_s: Annotated[int, Field(ge=1)] = 1_000
     least_backlog_bytes: Annotated[int, Field(ge=1)] = 16 * 2**20
@@ -107,7 +109,8 @@ class Scale:
         factors = tuple(
             f"{name} x {Decimal(str(factor)):f}, not below {least}" for name, factor, least in rules if factor < 1
         )
-        return factors if self.search_steps is None else (*factors, f"steps of a search: at most {self.search_steps}")
+        most = {"steps of a search": self.search_steps, "blocks": self.blocks, "A/A blocks": self.aa_blocks}
+        return (*factors, *(f"{name}: at most {count}" for name, count in most.items() if count is not None))
 
 
 def _at_least(value: float, factor: float, least: float) -> float:

@@ -137,6 +137,19 @@ def test_a_scale_may_bound_the_steps_of_a_search() -> None:
     assert scale.sentences() == ("steps of a search: at most 4",)
 
 
+def test_a_scale_limits_the_blocks_of_either_kind(file: Path) -> None:
+    """A campaign that has fewer keeps them; said in words beside the factors."""
+    campaign = dataclasses.replace(
+        load_campaign(file), blocks=6, aa_blocks=3, scales={"few": Scale(blocks=2, aa_blocks=0)}
+    )
+    found = Choice("few").of(campaign, where="")
+    assert (found.blocks, found.aa_blocks) == (2, 0)
+    fewer = Choice("few").of(dataclasses.replace(campaign, blocks=1, aa_blocks=0), where="")
+    assert (fewer.blocks, fewer.aa_blocks) == (1, 0)
+    assert campaign.scales["few"].sentences() == ("blocks: at most 2", "A/A blocks: at most 0")
+    assert Choice("none").of(dataclasses.replace(campaign, scales={"none": Scale()}), where="").aa_blocks == 3
+
+
 def test_topics_take_their_clients_with_them() -> None:
     """Consumers stay as many for each topic; producers of a topic have a rule of their own."""
     full = workload(topics=25, producers=250, consumers=25, partitions=1)
