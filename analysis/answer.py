@@ -14,8 +14,19 @@ from analysis.checks import Check
 from analysis.client_cpu import ClientCpu, client_cpu_warnings
 from analysis.comparison import BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion, compared_trials
 from analysis.evidence import Evidence
-from analysis.formatting import bounded, bounded_number, bounded_quantity, interval, number, ratios, size, words
+from analysis.formatting import (
+    bounded,
+    bounded_number,
+    bounded_quantity,
+    interval,
+    listed,
+    number,
+    ratios,
+    size,
+    words,
+)
 from analysis.percentiles import Percentile
+from analysis.ranking import Ranking, headlines, several
 from analysis.records.latencies import RESPONSE
 from analysis.weaknesses import (
     design_warnings,
@@ -27,6 +38,7 @@ from analysis.weaknesses import (
 from analysis.words import RATE
 
 _SPOKEN = ("response_latency_p99", "response_latency_p50", RATE, "drain_rate")
+_FEWEST_GROUPED = 3  # contestants
 _CELLS_SPOKEN = 3  # of more, each one's ratio would fill the first screen
 
 
@@ -48,15 +60,22 @@ def answer(
     aa_outcomes: Sequence[ContestantOutcome] = (),
     checks: Sequence[Check] = (),
     client_cpu: Sequence[ClientCpu] = (),
+    rankings: Sequence[Ranking] = (),
 ) -> Answer:
-    """Puts the outcomes first, then the headline ratios. `aa_outcomes`: of A/A blocks, told only where something wasn't met.
+    """Puts the outcomes first, then the headline ratios, or rankings where there are more than two contestants. `aa_outcomes`: of A/A
+    blocks, told only where something wasn't met.
     `checks`: what they only warned of is told, and so is what of `client_cpu` the brokers had to do without.
     """
-    findings = [_outcome_sentence(outcome) for outcome in outcomes]
+    findings = _outcome_sentences(outcomes)
     unsound = {exclusion.trial for exclusion in excluded}
     sound = compared_trials(trials, excluded)
-    findings += _search_sentences(sound)
+    # of three contestants or more, a sentence of each pair would fill the first screen
+    of_several = several(rankings)
+    ranked = {cell: own for cell, own in headlines(rankings).items() if cell in of_several}
+    findings += _search_sentences([each for each in sound if each.trial.cell not in ranked])
+    findings += [f"{_where(cell)}: {own.sentence}" for cell, own in ranked.items()]
     found = [each for each in comparisons if each.metric != RATE or each.cell not in _offered(sound)]
+    found = [each for each in found if each.cell not in ranked]
     findings += _ratio_sentences(found) if comparisons else _value_sentences(sound)
     warnings = size_warnings(campaign.manifest)
     warnings += silence_warnings(sound)
@@ -71,6 +90,23 @@ def answer(
 def _offered(trials: Sequence[Evidence]) -> set[Cell]:
     """The cells whose rate was given: whether it was reached is an outcome."""
     return {each.trial.cell for each in trials if each.trial.has_offered_rate}
+
+
+def _outcome_sentences(outcomes: Sequence[ContestantOutcome]) -> list[str]:
+    """One each; of three contestants or more, one of all that did what was asked in as many trials."""
+    if len(outcomes) < _FEWEST_GROUPED:
+        return [_outcome_sentence(outcome) for outcome in outcomes]
+    by_trials: dict[int, list[str]] = {}
+    for each in outcomes:
+        if each.all_met == each.trials:
+            by_trials.setdefault(each.trials, []).append(each.contestant)
+    told = [
+        f"{listed(names)} did all that was asked in {trials} of {trials} trials" for trials, names in by_trials.items()
+    ]
+    each_of = [
+        f"{said} each." if len(names) > 1 else f"{said}." for said, names in zip(told, by_trials.values(), strict=True)
+    ]
+    return each_of + [_outcome_sentence(each) for each in outcomes if each.all_met != each.trials]
 
 
 def _outcome_sentence(outcome: ContestantOutcome) -> str:

@@ -34,6 +34,7 @@ from analysis.metrics import measurements
 from analysis.outputs import write_outputs
 from analysis.page import render_page
 from analysis.pipeline import Aggregates, aggregate, count, seconds_of
+from analysis.ranking import rank
 from analysis.ratio_figure import ratio_drawings
 from analysis.records.files import records_of
 from analysis.report import Results, report_document
@@ -99,6 +100,7 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
     )
     excluded = excluded_trials(trials, checks)
     comparisons, client_cpu = compare(trials, checks, measured), client_cpus(trials, excluded, measured)
+    rankings = rank(trials, excluded, checks, measured, comparisons)
     return Results(
         campaign=campaign,
         trials=trials,
@@ -108,7 +110,8 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         aa_outcomes=aa_outcomes,
         excluded=excluded,
         comparisons=comparisons,
-        answer=answer(campaign, trials, comparisons, outcomes, excluded, aa_outcomes, checks, client_cpu),
+        rankings=rankings,
+        answer=answer(campaign, trials, comparisons, outcomes, excluded, aa_outcomes, checks, client_cpu, rankings),
         client_cpu=client_cpu,
         cross_checks=cross_checks(trials, natives, checks, measured),
     )

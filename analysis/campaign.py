@@ -9,7 +9,7 @@ from typing import Any, Literal
 from analysis.documents import require_known_schema
 from analysis.schema import DRAIN, MEASURE
 from analysis.storage import Storage
-from analysis.words import AA, OPEN_LOOP
+from analysis.words import AA, OPEN_LOOP, SEARCH
 from contract import results_folder as layout
 from contract.durability import contestant_of
 
@@ -76,6 +76,11 @@ class Trial:
     def has_offered_rate(self) -> bool:
         """Whether its load was fixed beforehand, the same for every system; a search and a closed loop find one for each."""
         return bool(self.workload["pacing"] == OPEN_LOOP)
+
+    @property
+    def is_search(self) -> bool:
+        """Whether its load is the highest rate that was found to be sustained."""
+        return bool(self.workload["pacing"] == SEARCH)
 
     @property
     def completed(self) -> bool:

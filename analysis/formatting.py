@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -93,6 +93,11 @@ def moment(time_ns: int | None) -> str:
 def words(metric: str) -> str:
     """A metric's name as words: publish_latency_p99 -> publish latency p99."""
     return metric.replace("_", " ")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: a, b and c."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def plain(value: Any) -> str:

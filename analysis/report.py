@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from analysis.answer import Answer
 from analysis.campaign import NANOSECONDS, Campaign, Trial
-from analysis.certainty.interval import Interval, NoiseBand, why_no_band
+from analysis.certainty.interval import interval_document, why_no_band
 from analysis.certainty.reach import dependence_of, reach_of
 from analysis.checks import Check, validity_of
 from analysis.client_cpu import ClientCpu
@@ -20,6 +19,8 @@ from analysis.metrics import Measurement, is_withheld
 from analysis.outputs import OWN
 from analysis.percentiles import TABLE_QUANTILES, quantile_name
 from analysis.promise import promise
+from analysis.ranking import Ranking
+from analysis.ranking_document import rankings_document
 from analysis.records.latencies import CLIENT_DELAY, END_TO_END, PUBLISH, PUBLISH_OF_PHASE, RESPONSE, SEND_DELAY
 from analysis.schema import SCHEMA_VERSION
 from analysis.steady_disks import probe_rows
@@ -48,6 +49,7 @@ class Results:
     cross_checks: Sequence[CrossCheck]
     aa_outcomes: Sequence[ContestantOutcome] = ()
     client_cpu: Sequence[ClientCpu] = ()
+    rankings: Sequence[Ranking] = ()
 
 
 def report_document(results: Results) -> dict[str, Any]:
@@ -63,6 +65,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "outcomes": [asdict(outcome) for outcome in results.outcomes],
         "aa_outcomes": [asdict(outcome) for outcome in results.aa_outcomes],
         "comparisons": [_comparison(found) for found in results.comparisons],
+        "rankings": rankings_document(results.rankings),
         "client_cpu": [asdict(found) for found in results.client_cpu],
         "can_show": {**asdict(reach), "sentence": reach.sentence},
         "dependence": {**asdict(dependence), "sentence": dependence.sentence},
@@ -133,11 +136,11 @@ def _comparison(found: Comparison) -> dict[str, Any]:
         "range": found.range.to_json(),
         "blocks": [_block(entry) for entry in found.ratios],
         "aa_blocks": [_block(entry) for entry in found.aa_ratios],
-        "interval": _interval(certainty.interval),
-        "if_independent": _interval(certainty.if_independent),
+        "interval": interval_document(certainty.interval),
+        "if_independent": interval_document(certainty.if_independent),
         "serial": {**asdict(certainty.serial), "allowed": certainty.allowed} if certainty.serial else None,
-        "bootstrap": _interval(certainty.bootstrap),
-        "band": _interval(certainty.band),
+        "bootstrap": interval_document(certainty.bootstrap),
+        "band": interval_document(certainty.band),
         "no_band": None if certainty.band else why_no_band(len(found.aa_ratios), found.blocks),
         "verdict": certainty.verdict,
         "certainty": certainty.why,
@@ -149,11 +152,6 @@ def _comparison(found: Comparison) -> dict[str, Any]:
 def _block(entry: BlockRatio) -> dict[str, Any]:
     values = {"first": entry.first, "second": entry.second, "ratio": entry.ratio}
     return {"block": entry.block, **{name: value.to_json() for name, value in values.items()}}
-
-
-def _interval(found: Interval | NoiseBand | None) -> dict[str, Any] | None:
-    """JSON has no infinity: a high end of null is unbounded."""
-    return {**asdict(found), "high": None if math.isinf(found.high) else found.high} if found else None
 
 
 def _trial(evidence: Evidence, results: Results) -> dict[str, Any]:

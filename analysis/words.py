@@ -9,6 +9,7 @@ WORST_FIRST = (INVALID, UNKNOWN, WARN, VALID)
 EXCLUDED = (INVALID, UNKNOWN)
 AA, AB = "A/A", "A/B"  # blocks of one system against itself, and of two
 OPEN_LOOP = "open-loop"  # a rate that is fixed beforehand
+SEARCH = "search"
 RATE = "throughput_achieved"
 # what contestants are compared by, in this order
 HEADLINES = (
@@ -18,6 +19,7 @@ HEADLINES = (
     "drain_rate_peak",
     "publish_latency_p50",
     "publish_latency_p99",
+    "publish_latency_p99.9",
     "response_latency_p50",
     "response_latency_p99",
     "end_to_end_latency_p50",

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom, quantile_test
@@ -87,6 +88,11 @@ class NoiseBand:
     def touches(self, interval: Interval) -> bool:
         """Whether some ratio lies in both."""
         return interval.low <= self.high and interval.high >= self.low
+
+
+def interval_document(found: Interval | NoiseBand | None) -> dict[str, Any] | None:
+    """As report.json has it. JSON has no infinity: a high end of null is unbounded."""
+    return {**asdict(found), "high": None if math.isinf(found.high) else found.high} if found else None
 
 
 def noise_band(lows: Sequence[float], highs: Sequence[float], blocks: int) -> NoiseBand | None:
