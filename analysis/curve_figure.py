@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from matplotlib.axes import Axes
+
+from analysis.campaign import Trial
 from analysis.comparison import Cell
 from analysis.drawing import LINE_STYLES, MARKERS, Drawing, Palette, canvas, plain_log_axis, svg_of
 from analysis.evidence import Evidence
@@ -19,6 +23,8 @@ CURVES = {
 _TICKS = (500_000, 900_000, 990_000, 999_000, 999_900, 999_990)
 _NS_PER_MS = 1e6
 _LOWEST_PPM = 100_000
+_NOT_COMPARED = "not compared"
+_MOST_LABELLED = 8  # of more lines, a label each would be longer than the figure
 
 
 def curve_drawings(trials: Sequence[Evidence], palette: Palette) -> list[Drawing]:
@@ -38,16 +44,15 @@ def _draw(trials: Sequence[Evidence], cell: Cell, metric: str, palette: Palette)
     with canvas(name, 3.7) as figure:
         axes = figure.add_subplot()
         highest_ppm = _TICKS[0]
+        drawn = {each.trial.name: _points(each, metric) for each in trials}
+        crowded = sum(map(len, drawn.values())) > _MOST_LABELLED
         for evidence in sorted(trials, key=lambda each: palette.place(each.trial)):
             trial = evidence.trial
-            for subscription, points in _points(evidence, metric).items():
+            for subscription, points in drawn[trial.name].items():
                 axes.plot(
                     [_at(ppm) for ppm, _ in points],
                     [value for _, value in points],
-                    color=palette.colour(trial),
-                    linestyle=LINE_STYLES[(trial.block - 1) % len(LINE_STYLES)],
-                    marker=MARKERS[palette.place(trial)[0] % len(MARKERS)],
-                    label=palette.label(trial, subscription),
+                    **_look(trial, subscription, palette, crowded=crowded),
                 )
                 if _goes_on(evidence, metric, subscription):
                     ppm, value = points[-1]
@@ -64,7 +69,7 @@ def _draw(trials: Sequence[Evidence], cell: Cell, metric: str, palette: Palette)
         axes.set_xlabel("percentile of messages")
         axes.set_ylabel(f"{title.lower()} (ms)")
         if rows:
-            axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
+            _legend(axes)
         svg = svg_of(figure, f"{title} by percentile, {workload}, level {level}") if rows else ""
     note = (
         f"{meaning[:1].upper()}{meaning[1:]}. Measure phase; a curve ends where fewer than ten messages lie beyond, or with a triangle "
@@ -72,6 +77,24 @@ def _draw(trials: Sequence[Evidence], cell: Cell, metric: str, palette: Palette)
     )
     heading = f"{title}: workload {workload}, durability level {level}"
     return Drawing(name, heading, note, svg, ("trial", "contestant", "block", "subscription", "percentile", "ms"), rows)
+
+
+def _look(trial: Trial, subscription: str, palette: Palette, *, crowded: bool) -> dict[str, Any]:
+    """How a trial's line is drawn: where there are many, those of a contestant look the same, and have one label."""
+    colour, marker = palette.colour(trial), MARKERS[palette.place(trial)[0] % len(MARKERS)]
+    if crowded:
+        label = _NOT_COMPARED if trial.name in palette.excluded else trial.contestant
+        return {"color": colour, "marker": marker, "linewidth": 1, "alpha": 0.7, "label": label}
+    dashes = LINE_STYLES[(trial.block - 1) % len(LINE_STYLES)]
+    return {"color": colour, "marker": marker, "linestyle": dashes, "label": palette.label(trial, subscription)}
+
+
+def _legend(axes: Axes) -> None:
+    """Each label once, what isn't compared last."""
+    handles, labels = axes.get_legend_handles_labels()
+    once = dict(zip(reversed(labels), reversed(handles), strict=True))
+    order = sorted(once, key=lambda label: (label == _NOT_COMPARED, labels.index(label)))
+    axes.legend([once[label] for label in order], order, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
 
 
 def _at(quantile_ppm: int) -> float:

@@ -11,6 +11,8 @@ from analysis.comparison import Exclusion
 from analysis.evidence import Evidence
 from analysis.words import VALIDITY, WARN
 
+_NAMED = 6  # trials, in one sentence
+
 
 def size_warnings(manifest: Mapping[str, Any]) -> list[str]:
     """How much of the campaign that the file describes was run."""
@@ -54,8 +56,9 @@ def warned_sentences(checks: Iterable[Check], trials: Collection[str]) -> list[s
 
 def excluded_sentence(excluded: Sequence[Exclusion]) -> str:
     """Which trials aren't compared, and why."""
-    names = (f"{each.trial} ({', '.join(reason.partition(':')[0] for reason in each.reasons)})" for each in excluded)
-    return f"Not compared, because the measurement wasn't shown to be sound: {', '.join(names)}."
+    names = [f"{each.trial} ({', '.join(reason.partition(':')[0] for reason in each.reasons)})" for each in excluded]
+    more = f" and {len(names) - _NAMED} more, listed below" if len(names) > _NAMED else ""
+    return f"Not compared, because the measurement wasn't shown to be sound: {', '.join(names[:_NAMED])}{more}."
 
 
 def design_warnings(campaign: Campaign) -> list[str]:
