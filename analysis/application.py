@@ -35,6 +35,7 @@ from analysis.outputs import write_outputs
 from analysis.page import render_page
 from analysis.pipeline import Aggregates, aggregate, count, seconds_of
 from analysis.ranking import rank
+from analysis.ranking_figure import ranking_drawings
 from analysis.ratio_figure import ratio_drawings
 from analysis.records.files import records_of
 from analysis.report import Results, report_document
@@ -42,6 +43,8 @@ from analysis.session import Progress, run_task
 from analysis.storage import Storage
 from analysis.time_figure import time_drawings
 from analysis.vetting_figure import vetting_drawings
+
+MOST_DRAWN_IN_PAIRS = 3  # contestants of a cell: six have 15 pairs
 
 
 def run(arguments: Sequence[str], scratch: Path, session: Callable[[], SparkSession]) -> int:
@@ -123,8 +126,10 @@ def draw(found: Results, times: Mapping[str, Drawing], vetting: tuple[Drawing, .
     excluded = {exclusion.trial for exclusion in found.excluded}
     palette = Palette(colours_of(systems, found.campaign.manifest.get("colours") or {}), excluded)
     compared = [evidence for evidence in found.trials if not evidence.trial.is_aa]
+    crowded = {each.cell for each in found.rankings if len(each.places) > MOST_DRAWN_IN_PAIRS}
     return Drawings(
-        ratios=tuple(ratio_drawings(found.comparisons)),
+        ratios=tuple(ratio_drawings([each for each in found.comparisons if each.cell not in crowded])),
+        rankings=tuple(ranking_drawings(found.rankings, palette)),
         curves=tuple(curve_drawings(compared, palette)),
         disks=tuple(disk_drawings(found.trials, found.campaign.vetting, palette)),
         times=tuple(

@@ -75,6 +75,7 @@ class Drawings:
     """A report's figures, by the chapter that shows them, and their colours."""
 
     ratios: tuple[Drawing, ...] = ()
+    rankings: tuple[Drawing, ...] = ()
     curves: tuple[Drawing, ...] = ()
     disks: tuple[Drawing, ...] = ()
     times: tuple[Drawing, ...] = ()
@@ -84,7 +85,7 @@ class Drawings:
     @property
     def all(self) -> tuple[Drawing, ...]:
         """Every figure, in the order of the page."""
-        return (*self.ratios, *self.curves, *self.times, *self.disks, *self.vetting)
+        return (*self.rankings, *self.ratios, *self.curves, *self.times, *self.disks, *self.vetting)
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def colours_of(systems: Mapping[str, str], declared: Mapping[str, Any]) -> dict[
     """
     of_system: dict[str, str] = {}
     for system in dict.fromkeys(systems.values()):
-        colour = COLOURS.get(declared.get(system))
+        colour = COLOURS.get(declared.get(system, ""))
         if colour is not None and colour not in of_system.values():
             of_system[system] = colour
     for system in dict.fromkeys(systems.values()):

@@ -11,6 +11,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from analysis import formatting
+from analysis.bounded import exactly, from_json
 from analysis.drawing import Drawings
 from analysis.percentiles import TABLE_QUANTILES, quantile_name
 from analysis.promise import variant_words
@@ -33,6 +34,7 @@ def render_page(report: Mapping[str, Any], drawings: Drawings) -> str:
         *(formatting.words, formatting.plain, formatting.p_value, formatting.ratios),
         *(formatting.bounded, formatting.bounded_number, formatting.bounded_quantity),
     )
+    environment.filters["turned"] = _turned
     environment.filters.update({function.__name__: _with_value(function) for function in filters})
     template = environment.get_template("report.html.j2")
     return template.render(
@@ -58,6 +60,11 @@ def _with_value(shown: Callable[..., str]) -> Callable[..., str]:
         return Markup('<data value="{}">{}</data>').format("Infinity" if key == math.inf else key, text)
 
     return filtered
+
+
+def _turned(ratio: Mapping[str, Any]) -> dict[str, Any]:
+    """The ratio the other way round."""
+    return exactly(1.0).over(from_json(ratio)).to_json()
 
 
 def _sorted_as(known: Mapping[str, Any]) -> float:
