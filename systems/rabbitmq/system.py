@@ -42,4 +42,5 @@ RABBITMQ = System(
     native_tool=PerfTest(),
     compressions=("none",),
     cannot_load=cannot_load,
+    colour="orange",
 )

@@ -40,4 +40,5 @@ REDPANDA = System(
         KAFKA.producer_rate.messages_per_s, "never measured with Redpanda: Kafka's, whose client drives both"
     ),
     native_tool=ProducerPerformance(),
+    colour="sky",
 )
