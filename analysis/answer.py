@@ -31,6 +31,7 @@ from analysis.records.latencies import RESPONSE
 from analysis.weaknesses import (
     design_warnings,
     excluded_sentence,
+    search_warnings,
     silence_warnings,
     size_warnings,
     warned_sentences,
@@ -79,6 +80,7 @@ def answer(
     findings += _ratio_sentences(found) if comparisons else _value_sentences(sound)
     warnings = size_warnings(campaign.manifest)
     warnings += silence_warnings(sound)
+    warnings += search_warnings(sound)
     warnings += warned_sentences(checks, {each.trial.name for each in trials} - unsound)
     warnings += client_cpu_warnings(client_cpu)
     warnings += [excluded_sentence(excluded)] if excluded else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,8 +10,15 @@ from analysis.campaign import Campaign
 from analysis.checks import Check
 from analysis.comparison import Exclusion
 from analysis.evidence import Evidence
+from analysis.formatting import listed
 from analysis.words import VALIDITY, WARN
 
+# what ends a search, though the system may sustain more
+ENDED_BY = {
+    "client-window": "the client's window",
+    "rate_per_s": "the workload's bound",
+    "steps": "the number of steps",
+}
 _NAMED = 6  # trials, in one sentence
 
 
@@ -40,6 +48,23 @@ def silence_warnings(trials: Sequence[Evidence]) -> list[str]:
                 f"{contestant}. They count as later than all others: of a percentile that falls among them only a lower bound is known."
             )
     return found
+
+
+def search_warnings(trials: Sequence[Evidence]) -> list[str]:
+    """Whose searches didn't end at what the system sustains, and what ended them."""
+    ended: dict[str, Counter[str]] = {}
+    for each in trials:
+        search = each.trial.document["observations"].get("search") or {}
+        if (limit := ENDED_BY.get(search.get("bounded_by"))) is not None:
+            ended.setdefault(limit, Counter())[each.trial.contestant] += 1
+    if not ended:
+        return []
+    told = [
+        f"{limit} ({listed([f'{count} of {name}' for name, count in own.items()])})" for limit, own in ended.items()
+    ]
+    return [
+        f"Rates that searches found are lower bounds where something else than the system ended them: {'; '.join(told)}."
+    ]
 
 
 def warned_sentences(checks: Iterable[Check], trials: Collection[str]) -> list[str]:

@@ -23,6 +23,7 @@ from analysis.page import render_page
 from analysis.percentiles import Percentile
 from analysis.records.latencies import RESPONSE
 from analysis.report import Results, report_document
+from analysis.weaknesses import search_warnings
 from tests.analysis.synthetic_results import Plan, Shape, manifest_document, trial_document
 
 P50, P99 = "response_latency_p50", "response_latency_p99"
@@ -244,6 +245,22 @@ def test_a_search_that_confirmed_no_rate_is_told_of() -> None:
         "Workload steady, durability level 1: the highest sustained rate was 2,000 msg/s (2.05 MB/s) of kafka; "
         "searches that could confirm no rate: 1 of pulsar."
     )
+
+
+def test_a_search_that_something_else_ended_is_told_of() -> None:
+    """Its rate is no measure of the system, and a ranking by such rates is none."""
+    results = _results(2)
+    trials = []
+    for each, bounded_by in zip(results.trials, ("steps", "rate_per_s", "system", "rate_per_s"), strict=True):
+        search = {"rate_per_s": 2000, "attempts": [], "bounded_by": bounded_by}
+        document = {**each.trial.document, "observations": {"search": search}}
+        trials.append(replace(each, trial=Trial(each.trial.name, document)))
+    assert search_warnings(trials) == [
+        "Rates that searches found are lower bounds where something else than the system ended them: "
+        "the number of steps (1 of pulsar); the workload's bound (2 of kafka)."
+    ]
+    assert search_warnings(trials)[0] in answer(results.campaign, trials, (), results.outcomes, ()).warnings
+    assert search_warnings([trials[2]]) == []
 
 
 def test_one_system_alone_has_its_values() -> None:
