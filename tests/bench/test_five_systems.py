@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bench.campaign.estimate import messages
 from bench.checkout import CHECKOUT
 from bench.cli.main import samebox
-from contract.workload import workload_of
 from systems.registry import DURABILITY, SYSTEMS
 
 FILE = str(CHECKOUT / "campaigns" / "five-systems.toml")
-MOST_S = 75 * 60  # of the plan, which expects more runs of a search than most take
+MOST_S = 95 * 60  # of the plan, which expects more runs of a search than most take
 
 
 def planned(*options: str) -> dict[str, Any]:
@@ -60,7 +58,7 @@ def test_every_pair_gets_an_interval_and_a_noise_band() -> None:
     assert "Too few A/A blocks" not in said
 
 
-def test_the_local_scale_takes_about_an_hour_and_shows_every_percentile(local: dict[str, Any]) -> None:
+def test_the_local_scale_takes_an_hour_and_a_half_at_most_and_shows_every_percentile(local: dict[str, Any]) -> None:
     """Each cell once, and messages enough for a p99.9."""
     assert local["estimate_s"] < MOST_S
     assert {trial["block"] for trial in local["trials"]} == {1}
@@ -68,12 +66,3 @@ def test_the_local_scale_takes_about_an_hour_and_shows_every_percentile(local: d
     for workload in (trial["workload"] for trial in local["trials"]):
         if workload["pacing"] == "open-loop":
             assert workload["rate_per_s"] * workload["measure_s"] >= 10_000
-
-
-def test_no_local_search_can_fill_a_system_that_keeps_all_in_memory(local: dict[str, Any]) -> None:
-    """A server of Valkey holds 1.8 million messages of 1 KiB on small hosts; all runs of a search are fewer, by the plan."""
-    searches = [dict(trial["workload"]) for trial in local["trials"] if trial["workload"]["pacing"] == "search"]
-    assert searches
-    for document in searches:
-        del document["planned_rate_per_s"]
-        assert messages(workload_of(document)) < 1_800_000
