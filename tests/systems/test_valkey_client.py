@@ -319,9 +319,9 @@ def test_positions_are_taken_down(server: ScriptedServer) -> None:
     with closing(client.connect_consumer(spec, "s", "c-0")) as one:
         received(one, 8)
         deadline = time.monotonic() + 5
-        while not server.said("XGROUP", "SETID") and time.monotonic() < deadline:
+        while len({words[2] for words in server.said("XGROUP", "SETID")}) < 4 and time.monotonic() < deadline:
             one.receive(0.1)
-        assert len(server.said("XGROUP", "SETID")) == 4
+        assert {words[2] for words in server.said("XGROUP", "SETID")} == {f"t/{at}".encode() for at in range(4)}
         sent(spec_of(server), 4)
         received(one, 4)
     with closing(client.connect_consumer(spec, "s", "c-0")) as again:
