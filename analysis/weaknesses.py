@@ -55,7 +55,7 @@ def search_warnings(trials: Sequence[Evidence]) -> list[str]:
     ended: dict[str, Counter[str]] = {}
     for each in trials:
         search = each.trial.document["observations"].get("search") or {}
-        if (limit := ENDED_BY.get(search.get("bounded_by"))) is not None:
+        if (limit := ENDED_BY.get(str(search.get("bounded_by")))) is not None:
             ended.setdefault(limit, Counter())[each.trial.contestant] += 1
     if not ended:
         return []
