@@ -96,9 +96,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "how many requests a producer has in flight",
         "each message is a request of its own, as many as the window holds: there are no batches, and nothing waits for the workload's "
-        "batch_delay_ms. They go to one node, drawn anew for each producer, which passes them on to the leaders; confirms come for one "
-        "message or for all up to one",
-        "its latency at low rates; at high ones systems that store and acknowledge a batch as one, and whose clients know the leaders",
+        "batch_delay_ms. A producer has a connection to each node, and each partition goes by that of the node on which its leader was "
+        "made, also if the leader moves; confirms come for one message or for all up to one",
+        "its latency at low rates; at high ones systems that store and acknowledge a batch as one, and whose clients follow a leader",
         _ALL,
     ),
     Difference(

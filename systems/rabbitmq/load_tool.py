@@ -42,7 +42,7 @@ class PerfTest:
         "latencies are left out: in microseconds they hold only where producer and consumer share a machine's clock.",
     )
     cannot_set: tuple[str, ...] = (
-        "One process has a connection for each partition, with its share of rate and window; ours has one connection for all.",
+        "One process has a connection for each partition, with its share of rate and window; ours has one to each node.",
         "It waits for confirms, also at the level that asks for none.",
         "Each partition is read by one consumer, all of them in one process.",
         "Message bodies are zeros, whatever `compressible_share` and `payload_pool` are.",
