@@ -17,12 +17,12 @@ from provisioning.cache import Notice, sha256_of
 from provisioning.errors import InvalidInput
 from systems.redpanda.layout import LOADER, PROGRAM
 from systems.software.cached import cached
+from systems.software.deb import MACHINES
 
 ARCHIVE_NAME = "redpanda-*.tar.gz"
 _NAME = re.compile(
     r"redpanda[-_]v?(?P<version>\d+\.\d+\.\d+(?:-rc\d+)?)(?:[-_.](?P<machine>amd64|x86_64|arm64|aarch64))?\.(?:tar\.gz|tgz)"
 )
-_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _ELF = b"\x7fELF"
 _MACHINE_AT = 18  # e_machine of an ELF header, little-endian
 _MACHINES_OF_ELF = {62: "x86_64", 183: "aarch64"}
@@ -86,7 +86,7 @@ def read_release(path: Path) -> ReleaseTarball:
     except (OSError, tarfile.TarError, EOFError) as error:
         raise InvalidInput(f"{path}: can't be read as an archive of Redpanda: {error}") from None
     said = named["machine"]
-    if said is not None and _MACHINES.get(said, said) != machine:
+    if said is not None and MACHINES.get(said, said) != machine:
         raise InvalidInput(f"{path}: named for {said}, but its program is for {machine}.")
     return ReleaseTarball("redpanda", named["version"], machine, path, sha256_of(path), top, sizes)
 
