@@ -13,6 +13,7 @@ from analysis.certainty.verdict import SHOWN
 from analysis.checks import Check
 from analysis.client_cpu import ClientCpu, client_cpu_warnings
 from analysis.comparison import BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion, compared_trials
+from analysis.contestants import ContestantDifference
 from analysis.evidence import Evidence
 from analysis.formatting import (
     bounded,
@@ -62,12 +63,14 @@ def answer(
     checks: Sequence[Check] = (),
     client_cpu: Sequence[ClientCpu] = (),
     rankings: Sequence[Ranking] = (),
+    differences: Sequence[ContestantDifference] = (),
 ) -> Answer:
-    """Puts the outcomes first, then the headline ratios, or rankings where there are more than two contestants. `aa_outcomes`: of A/A
-    blocks, told only where something wasn't met.
-    `checks`: what they only warned of is told, and so is what of `client_cpu` the brokers had to do without.
+    """Puts first in what contestants of one system differ, then the outcomes, then the headline ratios, or rankings where there are
+    more than two contestants. `aa_outcomes`: of A/A blocks, told only where something wasn't met. `checks`: what they only warned of
+    is told, and so is what of `client_cpu` the brokers had to do without.
     """
-    findings = _outcome_sentences(outcomes)
+    findings = [each.sentence for each in differences]
+    findings += _outcome_sentences(outcomes)
     unsound = {exclusion.trial for exclusion in excluded}
     sound = compared_trials(trials, excluded)
     # of three contestants or more, a sentence of each pair would fill the first screen

@@ -24,6 +24,7 @@ from analysis.checks import judge
 from analysis.claims.application import claim_rows
 from analysis.client_cpu import client_cpus
 from analysis.comparison import compare, count_outcomes, excluded_trials
+from analysis.contestants import contestant_differences
 from analysis.cross_check import CHECKS as NATIVE_CHECKS
 from analysis.cross_check import cross_checks
 from analysis.curve_figure import curve_drawings
@@ -104,6 +105,7 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
     excluded = excluded_trials(trials, checks)
     comparisons, client_cpu = compare(trials, checks, measured), client_cpus(trials, excluded, measured)
     rankings = rank(trials, excluded, checks, measured, comparisons)
+    differences = contestant_differences(campaign)
     return Results(
         campaign=campaign,
         trials=trials,
@@ -114,7 +116,10 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         excluded=excluded,
         comparisons=comparisons,
         rankings=rankings,
-        answer=answer(campaign, trials, comparisons, outcomes, excluded, aa_outcomes, checks, client_cpu, rankings),
+        answer=answer(
+            campaign, trials, comparisons, outcomes, excluded, aa_outcomes, checks, client_cpu, rankings, differences
+        ),
+        contestant_differences=differences,
         client_cpu=client_cpu,
         cross_checks=cross_checks(trials, natives, checks, measured),
     )

@@ -45,9 +45,14 @@ class Trial:
         return int(self.durability["level"])
 
     @property
+    def called(self) -> str:
+        """What the campaign calls what was run: a contestant by its own name, else the system."""
+        return str(self.document.get("contestant") or self.system)
+
+    @property
     def contestant(self) -> str:
-        """What is compared inside a cell: a system, or a system in one of its variants."""
-        return contestant_of(self.system, self.durability)
+        """What is compared inside a cell: what the campaign calls so, else a system, or a system in one of its variants."""
+        return str(self.document.get("contestant") or contestant_of(self.system, self.durability))
 
     @property
     def workload(self) -> Mapping[str, Any]:

@@ -82,7 +82,7 @@ def _cross_check(native: Evidence, ours: str, checks: Sequence[Check], measured:
     return CrossCheck(
         trial=ours,
         native=native.trial.name,
-        system=native.trial.system,
+        system=native.trial.called,
         workload=str(native.trial.workload["name"]),
         durability=str(native.trial.durability["name"]),
         block=native.trial.block,

@@ -116,7 +116,8 @@ class Palette:
 def colours_of(systems: Mapping[str, str], declared: Mapping[str, Any]) -> dict[str, str]:
     """Contestant -> colour, in the order of `systems` (contestant -> its system). `declared`: system -> the name of its colour.
 
-    A system that declared none, or one that isn't known or is taken, gets the first that is left. Variants get darker shades.
+    A system that declared none, or one that isn't known or is taken, gets the first that is left. Variants get darker shades; where
+    all are of one system, colours of their own.
     """
     of_system: dict[str, str] = {}
     for system in dict.fromkeys(systems.values()):
@@ -126,6 +127,9 @@ def colours_of(systems: Mapping[str, str], declared: Mapping[str, Any]) -> dict[
     for system in dict.fromkeys(systems.values()):
         left = [colour for colour in COLOURS.values() if colour not in of_system.values()]
         of_system.setdefault(system, (left or list(COLOURS.values()))[0])
+    if len(of_system) == 1 and 1 < len(systems) <= len(COLOURS):
+        [own] = of_system.values()
+        return dict(zip(systems, [own, *(colour for colour in COLOURS.values() if colour != own)], strict=False))
     shades: Counter[str] = Counter()
     found = {}
     for contestant in sorted(systems, key=lambda name: name != systems[name]):  # the system itself before its variants

@@ -20,6 +20,7 @@ _FIELDS: list[pa.Field[Any]] = [
     pa.field("trial", pa.string()),
     pa.field("origin", pa.string()),  # who measured: samebox, or what a result was imported from
     pa.field("system", pa.string()),
+    pa.field("contestant", pa.string()),  # null: imported
     pa.field("durability", pa.string()),
     pa.field("workload", pa.string()),
     pa.field("block", pa.int32()),

@@ -13,6 +13,7 @@ from analysis.certainty.reach import dependence_of, reach_of
 from analysis.checks import Check, validity_of
 from analysis.client_cpu import ClientCpu
 from analysis.comparison import BlockRatio, Comparison, ContestantOutcome, Exclusion
+from analysis.contestants import ContestantDifference
 from analysis.cross_check import CrossCheck
 from analysis.evidence import Evidence
 from analysis.metrics import Measurement, is_withheld
@@ -50,6 +51,7 @@ class Results:
     aa_outcomes: Sequence[ContestantOutcome] = ()
     client_cpu: Sequence[ClientCpu] = ()
     rankings: Sequence[Ranking] = ()
+    contestant_differences: Sequence[ContestantDifference] = ()
 
 
 def report_document(results: Results) -> dict[str, Any]:
@@ -67,6 +69,9 @@ def report_document(results: Results) -> dict[str, Any]:
         "comparisons": [_comparison(found) for found in results.comparisons],
         "rankings": rankings_document(results.rankings),
         "client_cpu": [asdict(found) for found in results.client_cpu],
+        "contestant_differences": [
+            {**asdict(found), "sentence": found.sentence} for found in results.contestant_differences
+        ],
         "can_show": {**asdict(reach), "sentence": reach.sentence},
         "dependence": {**asdict(dependence), "sentence": dependence.sentence},
         "excluded": [asdict(exclusion) for exclusion in results.excluded],
@@ -110,6 +115,7 @@ def _summary_row(trial: Trial, measurement: Measurement) -> dict[str, Any]:
         "trial": trial.name,
         "origin": OWN,
         "system": trial.system,
+        "contestant": trial.contestant,
         "durability": trial.durability["name"],
         "workload": str(trial.workload["name"]),
         "block": trial.block,

@@ -191,7 +191,7 @@ def result_document(trial: Trial, span: Span, found: Figures) -> dict[str, Any]:
 def label_of(trial: Trial) -> OwnLabel:
     """What the format has no place for, said in the driver's name."""
     return OwnLabel(
-        system=trial.system,
+        system=trial.called,
         durability=str(trial.durability["name"]),
         block=trial.block,
         is_aa=trial.is_aa,

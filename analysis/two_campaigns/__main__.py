@@ -18,7 +18,7 @@ from typing import Any
 from analysis.bounded import Bounded, from_json, median_of, range_of
 from analysis.documents import read_document
 from analysis.errors import AnalysisError, run_plain_task
-from analysis.two_campaigns.conditions import GROUPS, Difference, conditions, differences
+from analysis.two_campaigns.conditions import GROUPS, Difference, called_in, conditions, differences
 from analysis.words import AA, EXCLUDED, HEADLINES, OPEN_LOOP, RATE
 
 _SHOWN = 12
@@ -142,7 +142,7 @@ def _figure(found: Figure) -> dict[str, Any]:
 
 
 def figures(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Figure]:
-    """Every headline metric that both campaigns (their report.json) have for the same system, level and workload."""
+    """Every headline metric that both campaigns (their report.json) have for the same contestant, level and workload."""
     ones, others = _values(first), _values(second)
     found = [Figure(*key, tuple(ones[key]), tuple(others[key])) for key in ones if key in others]
     return sorted(found, key=lambda each: (each.workload, each.durability, each.system, _order(each.metric)))
@@ -154,10 +154,11 @@ def _values(report: Mapping[str, Any]) -> dict[tuple[str, str, str, str, str], l
         for trial in report["trials"]
         if trial["validity"] not in EXCLUDED and trial.get("block_kind") != AA
     }
+    called = {trial["trial"]: called_in(trial) for trial in report["trials"]}
     found: dict[tuple[str, str, str, str, str], list[Bounded]] = {}
     for row in report["summary"]:
         if row["metric"].split("[")[0] in sound.get(row["trial"], ()):
-            key = (row["workload"], row["durability"], row["system"], row["metric"], row["unit"])
+            key = (row["workload"], row["durability"], called[row["trial"]], row["metric"], row["unit"])
             found.setdefault(key, []).append(from_json(row))
     return found
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from analysis.words import EXCLUDED
 from contract import results_folder as layout
+from contract.settings import places_of, values_of
 
 UNKNOWN = "not recorded"
 
@@ -131,41 +132,28 @@ def _effective(
     What several hosts or trials say is one value if it is the same, else all of them. Addresses and folders of hosts are replaced by
     their roles.
     """
-    places = _places(manifest)
+    places = places_of(manifest["testbed"]["hosts"])
     found: dict[str, dict[str, set[str]]] = {}
     for trial in trials:
         if trial["validity"] in EXCLUDED:
             continue
-        cell = f"{trial['system']}.{trial['durability']['name']}.{trial['workload']['name']}"
+        cell = f"{called_in(trial)}.{trial['durability']['name']}.{trial['workload']['name']}"
         values = found.setdefault(cell, defaultdict(set))
-        for component, key, value in _read(folder / layout.trial_folder(str(trial["trial"])) / layout.TRIAL):
-            for place, name in places:
-                value = value.replace(place, name)
+        recorded = _read(folder / layout.trial_folder(str(trial["trial"])) / layout.TRIAL)
+        for component, key, value in values_of(recorded, places):
             values[f"{component}.{key}"].add(value)
     return {cell: {key: " | ".join(sorted(seen)) for key, seen in values.items()} for cell, values in found.items()}
 
 
-def _read(file: Path) -> Iterable[tuple[str, str, str]]:
-    """Component without its host, key, value."""
+def called_in(trial: Mapping[str, Any]) -> str:
+    """The contestant of one of a report's trials. Reports of earlier versions have only its system."""
+    return str(trial.get("contestant") or trial["system"])
+
+
+def _read(file: Path) -> Mapping[str, Mapping[str, Any]]:
+    """A trial.json's settings as they were read back, and what its client was given."""
     try:
         settings = json.loads(file.read_text(encoding="utf-8"))["settings"]
-        components = {**settings["effective"], "client": settings.get("client") or {}}
+        return {**settings["effective"], "client": settings.get("client") or {}}
     except (OSError, ValueError, KeyError):
-        yield "settings", "effective", UNKNOWN
-        return
-    for component, own in components.items():
-        kind = "/".join(part for part in component.split("/") if not part.rpartition("-")[2].isdigit())
-        for key, value in own.items():
-            yield kind, key, str(value)
-
-
-def _places(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What stands in settings for a host, and its role instead; the longest first."""
-    found = {}
-    for host in manifest["testbed"]["hosts"]:
-        for key in ("address", "root"):
-            if host.get(key):
-                found[str(host[key])] = f"<{key} of a {host['role']}>"
-        for number, each in enumerate(host.get("data_dirs") or [], start=1):
-            found[str(each["path"])] = f"<data {number} of a {host['role']}>"
-    return sorted(found.items(), key=lambda each: -len(each[0]))
+        return {"settings": {"effective": UNKNOWN}}

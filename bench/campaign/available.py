@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from bench.campaign.campaign import Campaign, Experiment, order_of
+from bench.campaign.campaign import Campaign, Experiment
+from bench.campaign.contestant import Contestant
+from bench.campaign.order import order_of
 from provisioning.errors import MissingRequirement
 from systems.registry import SYSTEMS, lacking
 
@@ -15,13 +17,14 @@ def of_what_is_there(campaign: Campaign, given: Collection[str]) -> Campaign:
 
     Raises MissingRequirement where nothing is left of it.
     """
-    absent = {name: command for name, command in lacking(given).items() if name in campaign.systems}
+    absent = {name: command for name, command in lacking(given).items() if name in campaign.all_systems}
     if not absent:
         return campaign
     found = replace(
         campaign,
         systems=tuple(name for name in campaign.systems if name not in absent),
-        experiments=tuple(_without(each, campaign.systems_of(each), absent) for each in campaign.questions),
+        contestants=tuple(each for each in campaign.contestants if each.system not in absent),
+        experiments=tuple(_without(each, campaign.compared_in(each), absent) for each in campaign.questions),
         durability=(),
         workloads=(),
     )
@@ -41,15 +44,16 @@ def reason(system: str, command: str = "") -> str:
 
 def untried(campaign: Campaign) -> dict[str, str]:
     """Systems of a campaign, absent ones among them, that samebox's makers never ran -> what of them."""
-    named = {*campaign.systems, *(name for each in campaign.questions for name in each.absent)}
+    named = {*campaign.all_systems, *(name for each in campaign.questions for name in each.absent)}
     return {name: system.untried for name, system in SYSTEMS.items() if name in named and system.untried}
 
 
-def _without(experiment: Experiment, systems: Collection[str], absent: dict[str, str]) -> Experiment:
-    concerned = {name: command for name, command in absent.items() if name in systems}
+def _without(experiment: Experiment, compared: Collection[Contestant], absent: dict[str, str]) -> Experiment:
+    concerned = {each.name: each.system for each in compared if each.system in absent}
+    reasons = {name: reason(system, absent[system]) for name, system in concerned.items()}
     return replace(
         experiment,
-        absent={**experiment.absent, **{name: reason(name, command) for name, command in concerned.items()}},
-        # where an experiment names its systems, they stay named: none at all would mean all of the campaign's
+        absent={**experiment.absent, **reasons},
+        # where an experiment names those who take part, they stay named: none at all would mean all of the campaign's
         durability_of={**experiment.durability_of, **dict.fromkeys(concerned, ())},
     )

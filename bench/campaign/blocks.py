@@ -1,6 +1,6 @@
 """A campaign's blocks in the order they run, who takes which place in one, and in which order the hosts stand in it.
 
-In an A/B block every system runs; in an A/A block one system takes both places, so that it is compared with itself.
+In an A/B block every contestant runs; in an A/A block one takes both places, so that it is compared with itself.
 
 The order decides which broker gets which number, which one is first among the addresses that clients are given, where controllers
 and metadata begin, and on which client host a worker runs. What is the same in all blocks is an accident that no interval can see;
@@ -14,11 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from bench.campaign.contestant import Contestant
 from provisioning.hosts.inventory import HostRecord
 
 BlockKind = Literal["A/B", "A/A"]
 Order = Literal["alternate", "random", "fixed"]
-Place = tuple[str, str]  # system, durability
+Place = tuple[Contestant, str]  # who, and its durability
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,11 @@ def blocks_of(blocks: int, aa_blocks: int) -> tuple[Block, ...]:
 def places_in(block: Block, contestants: Sequence[Place], order: Order, shuffler: random.Random) -> list[Place]:
     """Who runs in a block, in this order. `alternate` reverses every second A/B block, `random` shuffles each by `shuffler`.
 
-    In an A/A block it is one system's turn: all that it has among `contestants`, and then once more.
+    In an A/A block it is one contestant's turn: all that it has among `contestants`, and then once more.
     """
     if block.kind == "A/A":
-        systems = list(dict.fromkeys(system for system, _ in contestants))
-        return 2 * [place for place in contestants if place[0] == systems[(block.turn - 1) % len(systems)]]
+        names = list(dict.fromkeys(contestant.name for contestant, _ in contestants))
+        return 2 * [place for place in contestants if place[0].name == names[(block.turn - 1) % len(names)]]
     places = list(contestants)
     if order == "alternate" and block.turn % 2 == 0:
         places.reverse()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from bench.campaign.campaign import TrialSpec
+from bench.campaign.order import TrialSpec
 from provisioning.errors import InvalidInput
 from systems.deployment import SoftwareStore
 from systems.load_tool import none_can
@@ -17,7 +17,7 @@ SUFFIX = "-native"
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A workload that a system's tools can't run, and why."""
+    """A workload that a contestant's tools can't run, and why. `system`: the contestant's name."""
 
     system: str
     workload: str
@@ -43,7 +43,9 @@ def with_native_trials(trials: Sequence[TrialSpec], *, where: str) -> tuple[Tria
 def left_out(trials: Sequence[TrialSpec]) -> tuple[LeftOut, ...]:
     """What stays without a native trial; each system and workload once."""
     reasons = ((spec, _reason(spec)) for spec in trials)
-    return tuple(dict.fromkeys(LeftOut(spec.system, spec.workload.name, reason) for spec, reason in reasons if reason))
+    return tuple(
+        dict.fromkeys(LeftOut(spec.contestant.name, spec.workload.name, reason) for spec, reason in reasons if reason)
+    )
 
 
 def cross_check_document(trials: Sequence[TrialSpec], store: SoftwareStore) -> dict[str, Any]:

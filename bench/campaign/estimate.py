@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.campaign.campaign import TrialSpec
+from bench.campaign.order import TrialSpec
 from bench.load.search import most_steps, step_of, warmup_of
 from contract.workload import Workload
 from provisioning.errors import MissingRequirement

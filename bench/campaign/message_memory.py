@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bench.campaign.campaign import TrialSpec
 from bench.campaign.estimate import messages
+from bench.campaign.order import TrialSpec
 from provisioning.errors import MissingRequirement
 from systems.deployment import Plan
 from systems.registry import SYSTEMS

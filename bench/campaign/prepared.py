@@ -7,9 +7,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bench.campaign.available import of_what_is_there
-from bench.campaign.campaign import Campaign, TrialSpec, order_of
+from bench.campaign.campaign import Campaign
 from bench.campaign.choice import WHOLE, Choice
 from bench.campaign.cross_check import with_native_trials
+from bench.campaign.order import TrialSpec, order_of
 from bench.campaign.system_settings import profile_of
 from bench.campaign.testbed_profile import Check, Profile, checks_for, load_profile
 from systems.deployment import Plan, Topic
@@ -48,17 +49,19 @@ def prepare(
 
 
 def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:
-    """What a trial asks of its deployment: the system's profile over the testbed's, and the campaign's settings over both."""
-    workload = spec.workload
+    """What a trial asks of its deployment, laid over each other: the testbed's profile, the system's, the campaign's settings, and
+    what its contestant has of its own.
+    """
+    workload, contestant = spec.workload, spec.contestant
     names = [TOPIC] if workload.topics == 1 else [f"{TOPIC}-{number}" for number in range(workload.topics)]
-    own = profile_of(spec.system, campaign.system_profile, profile.broker_memory_bytes)
+    own = profile_of(spec.system, campaign.profile_name(contestant), profile.broker_memory_bytes)
     memory_bytes = profile.system_memory_bytes or profile.broker_memory_bytes
     return Plan(
         durability=DURABILITY[spec.durability],
         topics=tuple(Topic(name, workload.partitions) for name in names),
         probe=Topic(PROBE_TOPIC, 1),
-        memory=merged(SYSTEMS[spec.system].memory.for_hosts(memory_bytes), own.memory),
-        overrides=merged(own.settings, campaign.settings.get(spec.system, {})),
+        memory=merged(SYSTEMS[spec.system].memory.for_hosts(memory_bytes), own.memory, contestant.memory),
+        overrides=merged(own.settings, campaign.settings_of(contestant)),
         daemon_niceness=profile.daemon_niceness,
         replication_factor=spec.replication_factor,
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bench.campaign.campaign import TrialSpec
+from bench.campaign.order import TrialSpec
 from systems.registry import SYSTEMS
 
 

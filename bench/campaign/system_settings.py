@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bench.campaign.contestant import Contestant
 from systems.deployment import CLIENT
 from systems.own_values import Departure, departures
 from systems.profile import VENDOR_DEFAULT, HostsProfile, profile_names, system_profile
@@ -29,10 +30,10 @@ def profile_of(system: str, name: str, broker_memory_bytes: int | None) -> Hosts
     return system_profile(folder, found).on_hosts(found, broker_memory_bytes)
 
 
-def profile_caveats(systems: Iterable[str], name: str, broker_memory_bytes: int | None) -> list[str]:
-    """What a reader must know before calling a system set up as the profile says."""
+def profile_caveats(profiles: Iterable[tuple[str, str]], broker_memory_bytes: int | None) -> list[str]:
+    """What a reader must know before calling a system set up as a profile says. `profiles`: system, name of its profile."""
     caveats = []
-    for system in systems:
+    for system, name in dict.fromkeys(profiles):
         own = profile_of(system, name, broker_memory_bytes)
         if own.name != name:
             caveats.append(f"{system} has no profile {name}: it runs with {own.source}")
@@ -65,54 +66,59 @@ def _kind(value: str) -> str:
 
 
 def durability_table(
-    cells: Iterable[tuple[str, str]], overrides: Mapping[str, Settings], replication_factor: int
+    cells: Iterable[tuple[Contestant, str]], overrides: Mapping[str, Settings], replication_factor: int
 ) -> dict[str, dict[str, Settings]]:
-    """What each durability of `cells` (system, name) means in settings: system -> name -> component -> key -> value.
+    """What each durability of `cells` (contestant, name) means in settings: contestant -> name -> component -> key -> value.
 
-    As it is run: where `overrides` (system -> settings) has a key of the level, its value stands.
+    As it is run: where `overrides` (contestant -> settings) has a key of the level, its value stands.
     """
     found: dict[str, dict[str, Settings]] = {}
-    for system, name in dict.fromkeys(cells):
-        own = overrides.get(system, {})
-        found.setdefault(system, {})[name] = {
+    for contestant, name in dict.fromkeys(cells):
+        own = overrides.get(contestant.name, {})
+        found.setdefault(contestant.name, {})[name] = {
             component: {key: own.get(component, {}).get(key, value) for key, value in settings.items()}
-            for component, settings in SYSTEMS[system].durability(replication_factor)[name].items()
+            for component, settings in SYSTEMS[contestant.system].durability(replication_factor)[name].items()
         }
     return found
 
 
 def changed_promises(
-    cells: Iterable[tuple[str, str]], overrides: Mapping[str, Settings], replication_factor: int
+    cells: Iterable[tuple[Contestant, str]], overrides: Mapping[str, Settings], replication_factor: int
 ) -> list[str]:
-    """Where `overrides` change what a level asks for, of all processes or of one: its name is then more, or less, than it says."""
-    return [
-        f"{system}: {component} {key} is {value}, where durability {name} means {meant[key]}"
-        for system, name in dict.fromkeys(cells)
-        for component, settings in overrides.get(system, {}).items()
-        for key, value in settings.items()
-        if value
-        != (meant := SYSTEMS[system].durability(replication_factor)[name].get(component.partition("/")[0], {})).get(
-            key, value
-        )
-    ]
+    """Where `overrides` (contestant -> settings) change what a level asks for, of all processes or of one: its name is then more,
+    or less, than it says.
+    """
+    found = []
+    for contestant, name in dict.fromkeys(cells):
+        level = SYSTEMS[contestant.system].durability(replication_factor)[name]
+        for component, settings in overrides.get(contestant.name, {}).items():
+            meant = level.get(component.partition("/")[0], {})
+            found += [
+                f"{contestant.name}: {component} {key} is {value}, where durability {name} means {meant[key]}"
+                for key, value in settings.items()
+                if value != meant.get(key, value)
+            ]
+    return found
 
 
-def own_values(intended: Mapping[str, Settings], asked: Mapping[str, Settings]) -> dict[str, list[dict[str, Any]]]:
-    """System -> where its settings aren't its vendor's, but for those of its profile: samebox's own, and those of the campaign.
+def own_values(
+    systems: Mapping[str, str], intended: Mapping[str, Settings], asked: Mapping[str, Settings]
+) -> dict[str, list[dict[str, Any]]]:
+    """Contestant -> where its settings aren't its vendor's, but for those of its profile: samebox's own, and those of the campaign.
 
-    `intended` and `asked` (the campaign's settings): system -> component -> key -> value.
+    `systems`: contestant -> its system. `intended` and `asked` (the campaign's settings): contestant -> component -> key -> value.
     """
     found = {}
-    for system, settings in intended.items():
-        own = departures(SYSTEMS[system].own_values, settings)
+    for contestant, settings in intended.items():
+        own = departures(SYSTEMS[systems[contestant]].own_values, settings)
         named = {(each.component, each.key) for each in own}
         own += [
             Departure(component, key, value, None, "the campaign asks for it")
-            for component, values in asked.get(system, {}).items()
+            for component, values in asked.get(contestant, {}).items()
             for key, value in values.items()
             if (component, key) not in named
         ]
-        found[system] = [dataclasses.asdict(each) for each in own]
+        found[contestant] = [dataclasses.asdict(each) for each in own]
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from bench.campaign.campaign import load_campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.campaign.choice import Choice
 from bench.campaign.prepared import Prepared, prepare
 from bench.checkout import RESULTS
@@ -97,7 +97,7 @@ def aws_campaign(
     """
     campaign = load_campaign(campaign_file)
     prepared = prepare(campaign, campaign_file, stack_kind(), choice, tarballs)
-    tarballs = needed(tarballs, prepared.campaign.systems, user_cache())
+    tarballs = needed(tarballs, prepared.campaign.all_systems, user_cache())
     target = Target(stack_name=stack_name)
     stack = stack_of(stack_name)
     vetting_first = vetting_step(stack_name, thresholds)

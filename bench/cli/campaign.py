@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from bench.campaign.campaign import load_campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.campaign.choice import Choice, choice_of
 from bench.campaign.prepared import prepare
 from bench.checkout import RESULTS, TESTBED_STATE
@@ -87,7 +87,7 @@ def run(
         if report_here:
             require_spark()
         prepared = prepare(campaign, chosen.file, inventory.testbed.kind, choice, tarballs)
-        tarballs = needed(tarballs, prepared.campaign.systems, user_cache())
+        tarballs = needed(tarballs, prepared.campaign.all_systems, user_cache())
         reporting = [report_step(len(prepared.trials))] if report_here else []
         steps = [VETTING_STEP, *steps_to_run(prepared, ()), *reporting]
         _require_time(inventory, steps)
@@ -150,7 +150,7 @@ def resume(
         manifest = results.manifest("repeat")
         campaign, choice = load_campaign(results.campaign_file), choice_of(manifest)
         prepared = prepare(campaign, results.campaign_file, inventory.testbed.kind, choice, tarballs)
-        tarballs = needed(tarballs, prepared.campaign.systems, user_cache())
+        tarballs = needed(tarballs, prepared.campaign.all_systems, user_cache())
         require_continuable(results, prepared, inventory)
         left = [] if fetched else [VETTING_STEP, *steps_to_run(prepared, results.finished(), results.probed())]
         if left:
@@ -191,7 +191,7 @@ def local_campaign(
     require_spark()
     campaign = load_campaign(campaign_file)
     prepared = prepare(campaign, campaign_file, "local", choice, tarballs)
-    tarballs = needed(tarballs, prepared.campaign.systems, user_cache())
+    tarballs = needed(tarballs, prepared.campaign.all_systems, user_cache())
     repeat = [f"samebox campaign local {shown(campaign_file)}{choice.typed}"]
     first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
     with exclusive(TESTBED_STATE):

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.campaign.campaign import load_campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.campaign.choice import WHOLE, Choice
 from bench.campaign.estimate import record_bytes
 from bench.campaign.prepared import Prepared, prepare

@@ -16,7 +16,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from bench.campaign.campaign import load_campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.campaign.choice import WHOLE
 from bench.campaign.estimate import gibibytes
 from bench.campaign.prepared import prepare

@@ -11,7 +11,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from bench.campaign.campaign import LARGEST_SEED, Campaign, load_campaign
+from bench.campaign.campaign import LARGEST_SEED, Campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.checkout import STATE
 from bench.cli.options import PATH, one_value
 from bench.cli.terminal import say, shown

@@ -11,10 +11,11 @@ import click
 from rich.table import Table
 
 from bench.campaign.available import untried
-from bench.campaign.campaign import Campaign, TrialSpec, empty_cells
+from bench.campaign.campaign import Campaign
 from bench.campaign.choice import Choice
 from bench.campaign.cross_check import left_out
 from bench.campaign.estimate import USABLE_SHARE, gibibytes, largest_need, need_of
+from bench.campaign.order import TrialSpec, empty_cells
 from bench.campaign.prepared import Prepared, prepare
 from bench.campaign.producer_rates import beyond_a_process, warning_lines
 from bench.checkout import HOME
@@ -100,7 +101,7 @@ def _disk(trials: Sequence[TrialSpec]) -> dict[str, Any]:
 
 def _table(trials: Sequence[TrialSpec]) -> Table:
     table = Table(box=None, header_style="bold")
-    for heading in ("experiment", "block", "system", "level", "workload"):
+    for heading in ("experiment", "block", "contestant", "level", "workload"):
         table.add_column(heading, overflow="fold")
     for heading in ("messages a second", "on disk", "time"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -108,7 +109,7 @@ def _table(trials: Sequence[TrialSpec]) -> Table:
         table.add_row(
             trial.experiment,
             f"{trial.block}.{trial.position}" + (" A/A" if trial.block_kind == "A/A" else ""),
-            trial.system,
+            trial.contestant.name,
             trial.durability,
             trial.workload.name + (" (native tools)" if trial.generator == "native" else ""),
             _rate(trial.workload),
@@ -156,9 +157,9 @@ def _counted_blocks(campaign: Campaign) -> str:
 
 
 def _noise_lines(campaign: Campaign) -> list[str]:
-    """What A/A blocks are too few for: a band takes as many of a pair's systems as there are blocks, and at least 6 of each."""
-    systems, pair = len(campaign.systems), max(campaign.blocks, FEWEST_BLOCKS)
-    needed = pair if systems <= 2 else systems * -(-pair // 2)
+    """What A/A blocks are too few for: a band takes as many of a pair's own as there are blocks, and at least 6 of each."""
+    compared, pair = len(campaign.compared), max(campaign.blocks, FEWEST_BLOCKS)
+    needed = pair if compared <= 2 else compared * -(-pair // 2)
     if not campaign.aa_blocks or campaign.aa_blocks >= needed:
         return []
     return [f"Too few A/A blocks for a noise band of every pair: it takes aa_blocks = {needed} (docs/statistics.md)."]

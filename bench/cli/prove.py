@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bench.campaign.campaign import empty_cells
+from bench.campaign.order import empty_cells
 from bench.campaign.prepared import Prepared, prepare
 from bench.checkout import PROOFS
 from bench.cli.detached import refuse_if_taken
@@ -85,7 +85,7 @@ def prove_durability(
     with exclusive(target.state):
         inventory = target.inventory()
         prepared = prepare(campaign, Path("samebox prove-durability"), inventory.testbed.kind, given=tarballs)
-        tarballs = needed(tarballs, prepared.campaign.systems, user_cache())
+        tarballs = needed(tarballs, prepared.campaign.all_systems, user_cache())
         refuse_if_taken(inventory, target.typed)
         steps = [SOFTWARE_STEP, *(step for spec in prepared.trials for step in steps_of(spec))]
         with reporter_of(plain, steps) as reporter:
@@ -122,7 +122,7 @@ def _prove(
                 empty_cells(campaign),
                 inventory=inventory,
                 software=equipped.software,
-                bases={name: basis_of(name) for name in campaign.systems},
+                bases={name: basis_of(name) for name in campaign.all_systems},
                 samebox_version=metadata.version("samebox"),
                 created_ns=began_ns,
             )

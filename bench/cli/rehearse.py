@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.campaign.campaign import load_campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.campaign.choice import WHOLE, Choice
 from bench.checkout import CHECKOUT, STATE
 from bench.cli.options import choice_options, optional_campaign_argument, plain_option, stack_option

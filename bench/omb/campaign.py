@@ -12,7 +12,8 @@ from typing import Any
 
 import tomli_w
 
-from bench.campaign.campaign import CAMPAIGN_SCHEMA, NAME_LENGTH
+from bench.campaign.campaign import NAME_LENGTH
+from bench.campaign.campaign_file import CAMPAIGN_SCHEMA
 from bench.omb.fields import read_workload
 from bench.omb.mapping import ALWAYS, differences, workload_of
 from provisioning.errors import InvalidInput

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from bench.campaign.campaign import TrialSpec
 from bench.campaign.estimate import USABLE_SHARE, gibibytes, record_bytes
+from bench.campaign.order import TrialSpec
 from bench.campaign.prepared import Prepared
 from bench.checkout import CHECKOUT
 from bench.orchestrator import keys

@@ -15,7 +15,7 @@ import traceback
 from pathlib import Path
 from types import FrameType
 
-from bench.campaign.campaign import load_campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.campaign.prepared import prepare
 from bench.checkout import RESULTS
 from bench.orchestrator.place import TASK_SCHEMA, Place, Task, place_in

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.campaign.campaign import EmptyCell
+from bench.campaign.order import EmptyCell
 from bench.checkout import CHECKOUT
 from bench.load.client_hosts import LOCK_FILE
 from provisioning.document import read_document
@@ -83,9 +83,12 @@ def proof_for(
     software: Mapping[str, Mapping[str, str]],
     bases: Mapping[str, Basis],
     *,
+    systems: Mapping[str, str],
     system_profile: str = VENDOR_DEFAULT,
 ) -> dict[str, Any] | None:
-    """What proofs say of a campaign's levels (its manifest's durability table: system -> name -> component -> key -> value).
+    """What proofs say of a campaign's levels (its manifest's durability table: contestant -> name -> component -> key -> value).
+
+    `software`: by contestant. `bases`: by system. `systems`: contestant -> its system.
 
     For each the newest of the same software, the same client and kit (`bases`), in which the level came to the same settings; where
     there are only others the newest of them, with the verdict DOES_NOT_APPLY, why, and what to type. None if there is nothing. A
@@ -95,19 +98,22 @@ def proof_for(
     newest_first = [
         document for file in sorted(proofs.glob(f"*/{PROOF_FILE}"), reverse=True) if (document := _read(file))
     ]
-    for system, level in [(system, level) for system, own in levels.items() for level in own]:
+    for contestant, level in [(contestant, level) for contestant, own in levels.items() for level in own]:
+        system = systems[contestant]
+        meant, build = levels[contestant][level], software.get(contestant)
         kept = [
             {**cell, "created_ns": document["created_ns"], "testbed": document["testbed"], "unlike": unlike_here}
             for document in newest_first
             for cell in document["cells"]
             if (cell["system"], cell["durability"]["name"]) == (system, level)
-            for unlike_here in [_unlike(document, cell, levels[system][level], software.get(system), bases[system])]
+            for unlike_here in [_unlike(document, cell, meant, build, bases[system])]
         ]
         applies = [cell for cell in kept if not cell["unlike"]]
         chosen = next(iter(applies or kept), None)
         if chosen is not None:
-            reasons = chosen.pop("unlike")
-            found.append(_does_not_apply(chosen, reasons, system_profile) if reasons else chosen)
+            reasons, named = chosen.pop("unlike"), {} if contestant == system else {"contestant": contestant}
+            chosen = _does_not_apply(chosen, reasons, system_profile) if reasons else chosen
+            found.append({**named, **chosen})
     return {"schema": PROOF_SCHEMA, "cells": found} if found else None
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from bench.campaign.campaign import CAMPAIGN_SCHEMA, Campaign, TrialSpec, empty_cells, order_of
+from bench.campaign.campaign import Campaign
+from bench.campaign.campaign_file import CAMPAIGN_SCHEMA
+from bench.campaign.order import TrialSpec, empty_cells, order_of
 from bench.campaign.system_settings import all_profiles, durability_table
 from bench.load.jobs import client_of
 from bench.load.load import Limits, load_spec
@@ -122,7 +124,7 @@ class _Proof:
     folder: Path
 
     def __post_init__(self) -> None:
-        self.deployment = self.equipped.deployment(self.spec.system)
+        self.deployment = self.equipped.deployment(self.spec.contestant)
 
     def stop(self) -> None:
         daemons.stop_everything(self.equipped.hosts, grace_s=STOP_GRACE_S)
@@ -175,7 +177,7 @@ def prove_level(spec: TrialSpec, messages: int, equipped: Equipped, reporter: Re
     """
     campaign, proof = equipped.campaign, _Proof(spec, messages, equipped, reporter, folder)
     overrides = {spec.system: equipped.plans[spec.trial].overrides}
-    levels = durability_table([(spec.system, spec.durability)], overrides, campaign.replication_factor)
+    levels = durability_table([(spec.contestant, spec.durability)], overrides, campaign.replication_factor)
     cell = {
         "system": spec.system,
         "version": proof.deployment.version,

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bench.campaign.campaign import TrialSpec
+from bench.campaign.order import TrialSpec
 from bench.progress import Reporter
 from bench.results.folder import Results
 from provisioning.errors import DeploymentError, HostError, HostsFailed, HostUnreachable, SameboxError

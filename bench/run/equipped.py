@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.campaign.campaign import Campaign
+from bench.campaign.contestant import Contestant
 from bench.campaign.estimate import check_space
 from bench.campaign.message_memory import check_message_memory
 from bench.campaign.prepared import Prepared, plan_of
@@ -37,7 +38,7 @@ class Equipped:
     """A campaign on connected hosts that were found fit and have all they need; its profile and checks are of these hosts.
 
     `programs`: host -> what its systems need there -> which version it has. `pythons` run workers, on client hosts.
-    `software`: system -> its version and digest. `plans`: trial -> what it asks of its deployment. `intended`: each system's
+    `software`: contestant -> its version and digest. `plans`: trial -> what it asks of its deployment. `intended`: each contestant's
     settings as its first trial has them. `upload`: how records go to a bucket; None = they are fetched.
     """
 
@@ -61,9 +62,9 @@ class Equipped:
     def clients(self) -> tuple[Host, ...]:
         return of_role(self.hosts, "client")
 
-    def deployment(self, system: str) -> Deployment:
-        """A system on these hosts."""
-        return SYSTEMS[system].deployment(self.hosts, self.store)
+    def deployment(self, contestant: Contestant) -> Deployment:
+        """A contestant's system on these hosts."""
+        return SYSTEMS[contestant.system].deployment(self.hosts, self.store)
 
     def in_order(self, names: Sequence[str]) -> Equipped:
         """The same hosts in another order."""
@@ -85,7 +86,7 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
     campaign, clients, brokers = prepared.campaign, of_role(hosts, "client"), of_role(hosts, "broker")
     cross_checked = dict.fromkeys(spec.system for spec in prepared.trials if spec.generator == "native")
     tools = [tool for name in cross_checked if (tool := SYSTEMS[name].native_tool) is not None]
-    needed = distinct([*requirements(campaign.systems), *(one for tool in tools for one in tool.requirements)])
+    needed = distinct([*requirements(campaign.all_systems), *(one for tool in tools for one in tool.requirements)])
     for role in dict.fromkeys(host.record.role for host in hosts):
         require(of_role(hosts, role), [one for one in needed if role in one.roles])
     _require_brokers(campaign, len(brokers))
@@ -95,12 +96,13 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
         profile=prepared.profile.for_hosts(memory_per_broker(brokers, facts)),
         checks=checks_on(prepared.checks, [host.record for host in hosts]),
     )
-    deployments = {name: SYSTEMS[name].deployment(hosts, store) for name in campaign.systems}
+    deployments = {each.name: SYSTEMS[each.system].deployment(hosts, store) for each in campaign.compared}
     plans = {spec.trial: plan_of(spec, campaign, prepared.profile) for spec in prepared.trials}
     check_message_memory(prepared.trials, plans)
     intended: dict[str, Settings] = {}
     for spec in prepared.trials:
-        intended.setdefault(spec.system, deployments[spec.system].intended_settings(plans[spec.trial]))
+        if spec.contestant.name not in intended:
+            intended[spec.contestant.name] = deployments[spec.contestant.name].intended_settings(plans[spec.trial])
     reporter.step(SOFTWARE_STEP.title)
     pythons = deploy_client(clients, user_cache(), reporter.detail, store.way)
     for deployment in deployments.values():
@@ -115,7 +117,10 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
         facts,
         versions(hosts, needed),
         pythons,
-        {name: {"version": store.version(name), "sha256": store.digest(name)} for name in campaign.systems},
+        {
+            each.name: {"version": store.version(each.system), "sha256": store.digest(each.system)}
+            for each in campaign.compared
+        },
         plans,
         intended,
     )

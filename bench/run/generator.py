@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from bench.campaign.campaign import TrialSpec
+from bench.campaign.order import TrialSpec
 from bench.load.jobs import client_of
 from bench.load.load import RECORDS, Hooks, LoadResult, load_spec
 from bench.load.native import NativeTools

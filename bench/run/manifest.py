@@ -15,8 +15,8 @@ from typing import Any
 
 from bench.campaign.available import untried
 from bench.campaign.blocks import host_orders
-from bench.campaign.campaign import empty_cells
 from bench.campaign.cross_check import cross_check_document
+from bench.campaign.order import empty_cells
 from bench.campaign.system_settings import (
     changed_promises,
     differences,
@@ -27,6 +27,7 @@ from bench.campaign.system_settings import (
 )
 from bench.load.floor import Floor
 from bench.results.folder import MANIFEST_SCHEMA
+from bench.run.contestant_differences import contestant_differences
 from bench.run.equipped import Equipped
 from bench.run.vetted import Vetted
 from provisioning.hosts.inventory import Inventory
@@ -98,6 +99,12 @@ def manifest_of(
         },
         "software": {name: dict(entry) for name, entry in equipped.software.items()},
         **promises,
+        "contestant_differences": contestant_differences(
+            campaign,
+            equipped.intended,
+            {name: entry["version"] for name, entry in equipped.software.items()},
+            inventory.hosts,
+        ),
         "empty_cells": [dataclasses.asdict(cell) for cell in empty_cells(campaign)],
         "vetting": dict(vetting.summary),
         "floor": [each.to_json() for each in floor],
@@ -111,18 +118,20 @@ def manifest_of(
 def _promises(equipped: Equipped) -> tuple[dict[str, Any], list[str]]:
     """What durability levels and system profile mean on these hosts, as keys of the manifest, and the caveats that follow."""
     prepared, campaign, copies = equipped.prepared, equipped.campaign, equipped.campaign.replication_factor
-    name, memory_bytes = campaign.system_profile, prepared.profile.broker_memory_bytes
-    cells = [(spec.system, spec.durability) for spec in prepared.trials]
-    overrides = {spec.system: equipped.plans[spec.trial].overrides for spec in prepared.trials}
-    profiles = {system: profile_of(system, name, memory_bytes).to_json() for system in campaign.systems}
+    compared, memory_bytes = campaign.compared, prepared.profile.broker_memory_bytes
+    cells = [(spec.contestant, spec.durability) for spec in prepared.trials]
+    overrides = {spec.contestant.name: equipped.plans[spec.trial].overrides for spec in prepared.trials}
+    named = {each.name: campaign.profile_name(each) for each in compared}
+    profiles = {each.name: profile_of(each.system, named[each.name], memory_bytes).to_json() for each in compared}
+    asked = {each.name: campaign.settings_of(each) for each in compared}
     promises = {
-        "colours": {system: SYSTEMS[system].colour for system in campaign.systems if SYSTEMS[system].colour},
+        "colours": {system: SYSTEMS[system].colour for system in campaign.all_systems if SYSTEMS[system].colour},
         "durability_table": durability_table(cells, overrides, copies),
-        "durability_differences": differences(cells),
-        "system_profile": {"name": name, "systems": profiles},
-        "own_values": own_values(equipped.intended, campaign.settings),
+        "durability_differences": differences((spec.system, spec.durability) for spec in prepared.trials),
+        "system_profile": {"name": campaign.system_profile, "systems": profiles},
+        "own_values": own_values({each.name: each.system for each in compared}, equipped.intended, asked),
     }
-    caveats = profile_caveats(campaign.systems, name, memory_bytes)
+    caveats = profile_caveats(((each.system, named[each.name]) for each in compared), memory_bytes)
     caveats += [f"{system} was never run by samebox's makers. {what}" for system, what in untried(campaign).items()]
     return promises, [*caveats, *changed_promises(cells, overrides, copies)]
 

@@ -9,7 +9,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 
-from bench.campaign.campaign import TrialSpec
+from bench.campaign.order import TrialSpec
 from bench.load.load import load_spec
 from bench.load.worker_pool import run_load
 from bench.progress import Reporter, Step
@@ -40,15 +40,15 @@ _END_S = 120.0
 
 
 def worth_priming(trials: Sequence[TrialSpec]) -> tuple[TrialSpec, ...]:
-    """The first trial of each system that has enough of these trials."""
-    counts = Counter(spec.system for spec in trials)
-    first = {spec.system: spec for spec in reversed(trials)}
+    """The first trial of each contestant that has enough of these trials."""
+    counts = Counter(spec.contestant.name for spec in trials)
+    first = {spec.contestant.name: spec for spec in reversed(trials)}
     return tuple(first[name] for name, count in counts.items() if count >= PAYS_FROM_TRIALS)
 
 
-def step_of(system: str) -> Step:
+def step_of(spec: TrialSpec) -> Step:
     """The step of `prime` as the progress shows it."""
-    return Step(f"priming {system}", 15.0 + 2 * SYSTEMS[system].start_s)
+    return Step(f"priming {spec.contestant.name}", 15.0 + 2 * SYSTEMS[spec.system].start_s)
 
 
 def prime(spec: TrialSpec, equipped: Equipped, reporter: Reporter) -> None:
@@ -57,12 +57,12 @@ def prime(spec: TrialSpec, equipped: Equipped, reporter: Reporter) -> None:
 
     Its data are left to the reset of the next trial. Raises HostError, HostsFailed.
     """
-    hosts, deployment = equipped.hosts, equipped.deployment(spec.system)
+    hosts, deployment = equipped.hosts, equipped.deployment(spec.contestant)
     deployment.install()
     if deployment.primed():
         reporter.skip(1)
         return
-    reporter.step(step_of(deployment.system).title)
+    reporter.step(step_of(spec).title)
     try:
         reset(hosts, lambda: daemons.stop_everything(hosts), drop_caches=equipped.drop_caches)
         deployment.configure(dataclasses.replace(equipped.plans[spec.trial], topics=(TOPIC,), prime=True))
@@ -77,7 +77,7 @@ def prime(spec: TrialSpec, equipped: Equipped, reporter: Reporter) -> None:
         deployment.under_replicated()
     except DeploymentError as error:
         daemons.stop_everything(hosts)
-        reporter.notice(f"{deployment.system} could not be primed, so it will start slowly: {error}")
+        reporter.notice(f"{spec.contestant.name} could not be primed, so it will start slowly: {error}")
         return
     except BaseException:
         daemons.stop_everything(hosts)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bench.campaign.campaign import TrialSpec
+from bench.campaign.order import TrialSpec
 from bench.progress import Reporter, Step
 from bench.results.folder import Results, write_json
 from bench.run.equipped import Equipped

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.campaign.campaign import Campaign, TrialSpec
+from bench.campaign.campaign import Campaign
+from bench.campaign.order import TrialSpec
 from bench.campaign.prepared import Prepared
 from bench.checkout import CHECKOUT, PROOFS, SCRATCH
 from bench.load.collect import Upload
@@ -90,7 +91,8 @@ def _begin(
         results.root.parent / PROOFS.name,
         manifest["durability_table"],
         equipped.software,
-        {name: basis_of(name) for name in equipped.campaign.systems},
+        {name: basis_of(name) for name in equipped.campaign.all_systems},
+        systems={each.name: each.system for each in equipped.campaign.compared},
         system_profile=equipped.campaign.system_profile,
     )
     sources = equipped.campaign.sources
@@ -124,7 +126,7 @@ def steps_to_run(prepared: Prepared, finished: Sequence[str], probed: Sequence[s
     left = _left(prepared, finished)
     planned = _agenda(prepared, finished, probed)
     trials = [step for item in planned for step in ((item.step,) if isinstance(item, PlannedProbe) else steps_of(item))]
-    return [SOFTWARE_STEP, *(priming_step(spec.system) for spec in worth_priming(left)), FLOOR_STEP, *trials]
+    return [SOFTWARE_STEP, *(priming_step(spec) for spec in worth_priming(left)), FLOOR_STEP, *trials]
 
 
 def _agenda(prepared: Prepared, finished: Sequence[str], probed: Sequence[str]) -> list[PlannedProbe | TrialSpec]:

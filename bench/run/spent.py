@@ -57,7 +57,7 @@ def run_of(results: Results) -> Run:
             )
         trials.append(
             TrialRun(
-                document["system"],
+                document.get("contestant", document["system"]),
                 started_s=steps[0]["started_ns"] / NS_PER_S,
                 ended_s=ended_s[-1],
                 acknowledged_bytes=acknowledged[name] * document["workload"]["message_bytes"],

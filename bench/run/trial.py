@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from bench.campaign.blocks import host_orders
-from bench.campaign.campaign import TrialSpec
 from bench.campaign.estimate import load_s
+from bench.campaign.order import TrialSpec
 from bench.load.collect import collect_records
 from bench.load.load import LoadResult
 from bench.progress import Reporter, Step
@@ -42,7 +42,7 @@ class _Trial:
         orders = host_orders(campaign.all_blocks, [host.record for host in equipped.hosts], campaign.seed)
         self.ordered = equipped.in_order(orders[spec.block])
         self.hosts, self.plan = self.ordered.hosts, equipped.plans[spec.trial]
-        self.deployment = self.ordered.deployment(spec.system)
+        self.deployment = self.ordered.deployment(spec.contestant)
         self.boot_ids = {name: facts.boot_id for name, facts in equipped.facts.items()}
         self.telemetry = Telemetry(self.hosts, self.boot_ids)
         self.generator = generator_of(spec, self.ordered)
@@ -138,6 +138,7 @@ class _Trial:
             "position": spec.position,
             "experiment": spec.experiment,
             "system": spec.system,
+            **spec.named,
             "version": self.deployment.version,
             "durability": dataclasses.asdict(DURABILITY[spec.durability]),
             "workload": dataclasses.asdict(spec.workload),

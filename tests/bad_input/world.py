@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from bench.campaign.campaign import load_campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.checkout import CHECKOUT
 from bench.run.vetted import VETTED_SCHEMA
 from provisioning.testbeds.aws.prices import PRICES_FILE

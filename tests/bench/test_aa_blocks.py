@@ -9,8 +9,9 @@ from click.testing import CliRunner
 
 from analysis.certainty.interval import FEWEST_BLOCKS as OF_THE_REPORT
 from bench.campaign.blocks import blocks_of
-from bench.campaign.campaign import load_campaign, order_of
+from bench.campaign.campaign_file import load_campaign
 from bench.campaign.cross_check import with_native_trials
+from bench.campaign.order import order_of
 from bench.cli.plan import FEWEST_BLOCKS, plan
 from tests.bench.test_campaign import GOOD, write
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from bench.campaign.available import of_what_is_there, untried
-from bench.campaign.campaign import Campaign, empty_cells, load_campaign, order_of
+from bench.campaign.campaign import Campaign
+from bench.campaign.campaign_file import load_campaign
+from bench.campaign.order import empty_cells, order_of
 from bench.campaign.prepared import prepare
 from bench.cli.doctor import findings_here
 from bench.cli.main import samebox

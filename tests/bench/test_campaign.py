@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.campaign.campaign import empty_cells, load_campaign, order_of
+from bench.campaign.campaign_file import load_campaign
+from bench.campaign.order import empty_cells, order_of
 from provisioning.errors import InvalidInput
 from systems.registry import SYSTEMS
 

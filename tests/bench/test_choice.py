@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bench.campaign.campaign import load_campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.campaign.choice import Choice, choice_of
 from bench.campaign.estimate import (
     AROUND_A_RUN_S,

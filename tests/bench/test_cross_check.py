@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.campaign.campaign import load_campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.campaign.cross_check import cross_check_document, left_out, with_native_trials
 from bench.campaign.prepared import Prepared, prepare
 from bench.cli.main import samebox

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from bench.campaign.campaign import load_campaign, order_of
+from bench.campaign.campaign_file import load_campaign
+from bench.campaign.contestant import plain
+from bench.campaign.order import order_of
 from bench.load.load import Hooks, LoadResult, LoadSpec
 from bench.run.generator import WorkerGenerator, octaves_below
 from contract.workload import Workload
@@ -79,7 +81,7 @@ def test_a_trial_records_what_its_clients_give_their_library() -> None:
     """The level's acks, the workload's batches and the system's own choices, in the library's words."""
     given: Any = WorkerPool()
     batched = dataclasses.replace(STEADY, batch_delay_ms=7, compression="lz4")
-    spec = dataclasses.replace(order_of(load_campaign(SMOKE))[0], system="kafka", workload=batched)
+    spec = dataclasses.replace(order_of(load_campaign(SMOKE))[0], contestant=plain("kafka"), workload=batched)
     workers = WorkerGenerator(spec, PLAN, [], given)
     result = workers.load(Endpoints("127.0.0.1:1", {"acks": "1"}), Hooks(), stored=lambda: 0)
     client = result.observations["client"]

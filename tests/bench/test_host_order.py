@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from bench.campaign.blocks import Block, host_order, host_orders
-from bench.campaign.campaign import Campaign, load_campaign
+from bench.campaign.campaign import Campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.run.equipped import Equipped
 from provisioning.hosts.inventory import HostRecord
 from systems.kafka import layout as kafka

@@ -61,7 +61,7 @@ def test_a_campaign_that_is_equipped_has_the_checks_of_its_hosts(
     monkeypatch.setattr("bench.run.equipped.read_facts", lambda hosts: {host.name: facts for host in hosts})
     monkeypatch.setattr("bench.run.equipped.check_space", lambda *_: None)
     monkeypatch.setattr("bench.run.equipped.deploy_client", lambda *_: {})
-    campaign: Any = SimpleNamespace(systems=(), brokers=None, checks={"steal": {"share": 0.5}})
+    campaign: Any = SimpleNamespace(all_systems=(), compared=(), brokers=None, checks={"steal": {"share": 0.5}})
     profile = load_profile("aws")
     checks = checks_for(profile, campaign.checks, where="c.toml")
     prepared = Prepared(campaign, WHOLE, tmp_path / "c.toml", profile, checks, ())

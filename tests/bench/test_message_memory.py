@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bench.campaign.campaign import TrialSpec
+from bench.campaign.contestant import plain
 from bench.campaign.message_memory import check_message_memory
+from bench.campaign.order import TrialSpec
 from contract.workload import Workload
 from provisioning.errors import MissingRequirement
 from systems.deployment import Plan, Topic
@@ -17,7 +18,7 @@ FITS = 1_700_000  # messages of 1 KiB in the 2 GiB of a small host
 def checked(system: str, rate_per_s: int, **overrides: str) -> None:
     """One trial of ten seconds."""
     trial = TrialSpec(
-        "b01-1-x", 1, 1, system, "1", Workload("steady", rate_per_s, 1024, measure_s=10, warmup_s=0), "one"
+        "b01-1-x", 1, 1, plain(system), "1", Workload("steady", rate_per_s, 1024, measure_s=10, warmup_s=0), "one"
     )
     check_message_memory([trial], {trial.trial: Plan(DURABILITY["1"], (Topic("t", 1),), {}, {"server": overrides})})
 

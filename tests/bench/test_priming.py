@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from bench.campaign.campaign import TrialSpec, load_campaign, order_of
+from bench.campaign.campaign_file import load_campaign
+from bench.campaign.contestant import plain
+from bench.campaign.order import TrialSpec, order_of
 from bench.load.load import LoadSpec
 from bench.progress import PlainReporter
 from bench.run import priming
@@ -105,11 +107,11 @@ def record(deployment: Played) -> list[str]:
     """The lines that the user sees."""
     lines: list[str] = []
     reporter = PlainReporter(lines.append)
-    reporter.plan([priming.step_of("kafka")])
     first = order_of(load_campaign(SMOKE))[0]
+    reporter.plan([priming.step_of(first)])
     equipped: Any = SimpleNamespace(
         hosts=HOSTS, clients=HOSTS[1:], pythons={"client-1": "python3"}, plans={first.trial: PLAN},
-        deployment={first.system: deployment}.__getitem__, drop_caches=None,
+        deployment={first.contestant: deployment}.__getitem__, drop_caches=None,
     )  # fmt: skip
     priming.prime(first, equipped, reporter)
     return lines
@@ -141,7 +143,7 @@ def test_a_system_that_fails_is_left_to_its_trials(verbs: list[str]) -> None:
     """They record why; the user is told now."""
     lines = record(Played(verbs, fails=DeploymentError("the broker died")))
     assert verbs == ["install", "reset", "start", "stop"]
-    assert any("kafka could not be primed" in line and "the broker died" in line for line in lines)
+    assert any("pulsar could not be primed" in line and "the broker died" in line for line in lines)
 
 
 def test_a_load_that_ends_early_is_left_to_its_trials(verbs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +165,10 @@ def test_a_lost_host_ends_the_campaign(verbs: list[str]) -> None:
 def test_few_trials_are_not_worth_it() -> None:
     """It takes longer than it saves them."""
     (first, *_rest) = order_of(load_campaign(SMOKE))
-    other = dataclasses.replace(first, system="pulsar")
+    other = dataclasses.replace(first, contestant=plain("pulsar"))
     few: list[TrialSpec] = [other] * (priming.PAYS_FROM_TRIALS - 1)
-    enough = [dataclasses.replace(first, system="kafka", block=number) for number in range(priming.PAYS_FROM_TRIALS)]
+    enough = [
+        dataclasses.replace(first, contestant=plain("kafka"), block=number)
+        for number in range(priming.PAYS_FROM_TRIALS)
+    ]
     assert priming.worth_priming([*few, *enough]) == (enough[0],)

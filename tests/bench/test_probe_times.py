@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.campaign.campaign import TrialSpec, load_campaign, order_of
+from bench.campaign.campaign_file import load_campaign
+from bench.campaign.order import TrialSpec, order_of
 from bench.campaign.prepared import prepare
 from bench.cli.plan import plan
 from bench.run.revetting import HOUR_S, PROBE_S, PlannedProbe, agenda, planned_probes

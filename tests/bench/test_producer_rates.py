@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bench.campaign.campaign import TrialSpec
+from bench.campaign.contestant import plain
+from bench.campaign.order import TrialSpec
 from bench.campaign.producer_rates import beyond_a_process, warning_lines
 from bench.checkout import CHECKOUT
 from bench.cli.main import samebox
@@ -26,7 +27,7 @@ RATE = SYSTEMS[SYSTEM].producer_rate.messages_per_s
 def trial(system: str = SYSTEM, name: str = "steady", **changes: Any) -> TrialSpec:
     """One of a workload at twice the rate of a process, by two producers, unless changed."""
     usual = {"rate_per_s": 2 * RATE, "message_bytes": 1024, "measure_s": 10, "producers": 2}
-    return TrialSpec(f"b01-{system}-{name}", 1, 1, system, "1", Workload(name, **{**usual, **changes}), "one")
+    return TrialSpec(f"b01-{system}-{name}", 1, 1, plain(system), "1", Workload(name, **{**usual, **changes}), "one")
 
 
 def test_each_producer_is_held_against_what_one_process_sends() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bench.campaign.contestant import plain
 from bench.campaign.system_settings import durability_table
 from bench.checkout import CHECKOUT
 from bench.proof.document import DOES_NOT_APPLY, PROOF_FILE, basis_of, new_folder, proof_for
@@ -50,8 +51,8 @@ def write_proof(proofs: Path, stamp: str, cells: list[dict[str, Any]], **changes
 
 def found(proofs: Path, settings: Settings | None = None) -> list[dict[str, Any]]:
     """The cells that speak for a campaign of one system and level, with settings of its own over it."""
-    levels = durability_table([(SYSTEM, LEVEL)], {SYSTEM: settings or {}}, 3)
-    document = proof_for(proofs, levels, SOFTWARE, {SYSTEM: BASIS}, system_profile="sn2020")
+    levels = durability_table([(plain(SYSTEM), LEVEL)], {SYSTEM: settings or {}}, 3)
+    document = proof_for(proofs, levels, SOFTWARE, {SYSTEM: BASIS}, systems={SYSTEM: SYSTEM}, system_profile="sn2020")
     return [] if document is None else list(document["cells"])
 
 

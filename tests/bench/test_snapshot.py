@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from bench.campaign.campaign import load_campaign, order_of
+from bench.campaign.campaign_file import load_campaign
+from bench.campaign.order import order_of
 from bench.load.abort import Abort
 from bench.progress import PlainReporter
 from bench.run.attempt import TrialLog

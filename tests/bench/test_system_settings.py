@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.campaign.campaign import Campaign, TrialSpec, load_campaign
+from bench.campaign.campaign import Campaign
+from bench.campaign.campaign_file import load_campaign
+from bench.campaign.contestant import plain
+from bench.campaign.order import TrialSpec
 from bench.campaign.prepared import plan_of
 from bench.campaign.system_settings import (
     all_profiles,
@@ -35,7 +38,7 @@ GIBIBYTE = 2**30
 def spec(system: str, durability: str = "1") -> TrialSpec:
     """A trial of this cell."""
     workload = Workload("steady", 100, 1024, 1.0)
-    return TrialSpec(f"b01-1-{system}-l{durability}-steady", 1, 1, system, durability, workload, "E1")
+    return TrialSpec(f"b01-1-{system}-l{durability}-steady", 1, 1, plain(system), durability, workload, "E1")
 
 
 def campaign(folder: Path, text: str) -> Campaign:
@@ -114,16 +117,16 @@ def test_small_hosts_have_the_testbeds_sizes_and_it_is_said() -> None:
     assert large.memory["broker"] == {"heap": "8g", "direct": "16g"}
     assert not large.left_out
     assert profile_of("pulsar", "sn2020", None).left_out == small.left_out  # unknown counts as small
-    [caveat] = profile_caveats(["pulsar"], "sn2020", 8 * GIBIBYTE)
+    [caveat] = profile_caveats([("pulsar", "sn2020")], 8 * GIBIBYTE)
     assert "60 GiB or more" in caveat
-    assert profile_caveats(["pulsar"], "sn2020", 62 * GIBIBYTE) == []
+    assert profile_caveats([("pulsar", "sn2020")], 62 * GIBIBYTE) == []
 
 
 def test_a_system_without_the_profile_has_its_vendors_defaults_and_it_is_said() -> None:
     """Nobody published anything for it under that name."""
     assert "brokers-bench" not in profile_names(SYSTEMS["pulsar"].profiles)
     assert profile_of("pulsar", "brokers-bench", None).name == "vendor-default"
-    [caveat] = profile_caveats(["kafka", "pulsar"], "brokers-bench", None)
+    [caveat] = profile_caveats([("kafka", "brokers-bench"), ("pulsar", "brokers-bench")], None)
     assert caveat == "pulsar has no profile brokers-bench: it runs with the vendor's own defaults"
 
 
@@ -158,7 +161,7 @@ def test_what_is_not_the_vendors_is_listed_as_it_runs() -> None:
     """Ours with the value of this plan; none that runs with the vendor's; and what the campaign itself asks for."""
     bookie = {"journalMaxSizeMB": "2048", "diskUsageThreshold": "0.97", "numReadWorkerThreads": "16"}
     asked = {"pulsar": {"bookie": {"numReadWorkerThreads": "16", "diskUsageThreshold": "0.97"}}, "kafka": {}}
-    found = own_values({"pulsar": {"bookie/broker-1": bookie, "bookie/broker-2": {}}}, asked)
+    found = own_values({"pulsar": "pulsar"}, {"pulsar": {"bookie/broker-1": bookie, "bookie/broker-2": {}}}, asked)
     listed = {each["key"]: (each["component"], each["value"], each["vendor"]) for each in found["pulsar"]}
     assert "journalMaxSizeMB" not in listed
     assert listed["diskUsageThreshold"] == ("bookie", "0.97", "0.95")
@@ -187,7 +190,7 @@ def test_the_clients_defaults_say_what_kind_a_value_is(system: str) -> None:
 
 def test_a_promise_that_settings_change_is_said() -> None:
     """The table shows what was run, and the difference to what the level's name means is a sentence."""
-    cells = [("kafka", "2"), ("kafka", "4"), ("pulsar", "2-bypass")]
+    cells = [(plain("kafka"), "2"), (plain("kafka"), "4"), (plain("pulsar"), "2-bypass")]
     overrides = {"kafka": profile_of("kafka", "brokers-bench", None).settings}
     table = durability_table(cells, overrides, 3)
     assert table["kafka"]["2"]["topic"]["min.insync.replicas"] == "1"
@@ -199,7 +202,9 @@ def test_a_promise_that_settings_change_is_said() -> None:
         cells, {"pulsar": {"bookie/broker-2": {"journalWriteData": "true", "flushInterval": "1"}}}, 3
     ) == ["pulsar: bookie/broker-2 journalWriteData is true, where durability 2-bypass means false"]
     assert changed_promises(cells, {"kafka": {"topic": {"min.insync.replicas": "2"}}}, 3) == []
-    assert "lz4" not in str(durability_table([("kafka", "2")], {"kafka": {"topic": {"compression.type": "lz4"}}}, 3))
+    assert "lz4" not in str(
+        durability_table([(plain("kafka"), "2")], {"kafka": {"topic": {"compression.type": "lz4"}}}, 3)
+    )
 
 
 def test_a_profile_without_sizes_leaves_nothing_out() -> None:

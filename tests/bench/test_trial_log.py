@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.campaign.campaign import load_campaign, order_of
+from bench.campaign.campaign_file import load_campaign
+from bench.campaign.order import order_of
 from bench.progress import PlainReporter
 from bench.run.attempt import TrialLog, failures_end, quietly
 from provisioning.errors import DeploymentError, HostsFailed, HostUnreachable, ResetError, SameboxError

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.campaign.campaign import load_campaign, order_of
+from bench.campaign.campaign_file import load_campaign
+from bench.campaign.order import order_of
 from bench.omb.campaign import Choices, write_campaign
 from bench.omb.fields import read_workload
 from bench.omb.mapping import ALWAYS, differences, workload_of

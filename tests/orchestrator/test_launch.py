@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.campaign.campaign import load_campaign, order_of
+from bench.campaign.campaign_file import load_campaign
 from bench.campaign.estimate import record_bytes
+from bench.campaign.order import order_of
 from bench.load.client_hosts import LOCK_FILE
 from bench.orchestrator.launch import ORCHESTRATOR, _require_room
 from provisioning.errors import MissingRequirement

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bench.campaign.campaign import load_campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.campaign.prepared import prepare
 from bench.progress import PlainReporter
 from bench.report.here import make_report

@@ -6,7 +6,9 @@ from itertools import cycle
 
 import pytest
 
-from bench.campaign.campaign import Campaign, TrialSpec
+from bench.campaign.campaign import Campaign
+from bench.campaign.contestant import plain
+from bench.campaign.order import TrialSpec
 from bench.campaign.prepared import plan_of
 from bench.campaign.testbed_profile import load_profile
 from contract.workload import Workload
@@ -46,7 +48,7 @@ def start_and_compare(system: str, durability: str, profile: str, hosts: dict[st
         durability=(durability,), workloads=(WORKLOAD,), system_profile=profile,
     )  # fmt: skip
     trial = f"b01-1-{system}-l{durability}-levels"
-    spec = TrialSpec(trial, 1, 1, system, durability, WORKLOAD, "levels")
+    spec = TrialSpec(trial, 1, 1, plain(system), durability, WORKLOAD, "levels")
     everyone = tuple(hosts.values())
     brokers = [host for host in everyone if host.record.role == "broker"]
     daemons.stop_everything(everyone)

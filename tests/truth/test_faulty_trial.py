@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from bench.campaign.campaign import load_campaign
+from bench.campaign.campaign_file import load_campaign
 from bench.campaign.prepared import prepare
 from bench.checkout import CHECKOUT
 from bench.progress import PlainReporter

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bench.campaign.campaign import order_of
+from bench.campaign.order import order_of
 from bench.campaign.prepared import prepare
 from bench.progress import PlainReporter
 from bench.proof.prove import proof_campaign, prove_level
