@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.bounded import range_of
 from analysis.campaign import Campaign
 from analysis.certainty.interval import FEWEST_BLOCKS, TOO_FEW_BLOCKS, why_no_band
+from analysis.certainty.needed import FEWEST_SEEN, MOST_BLOCKS, POWER, blocks_needed
 from analysis.certainty.reach import dependence_of, reach_of
 from analysis.certainty.verdict import SHOWN
 from analysis.checks import Check
@@ -40,6 +41,7 @@ from analysis.weaknesses import (
 from analysis.words import RATE
 
 _SPOKEN = ("response_latency_p99", "response_latency_p50", RATE, "drain_rate")
+_NEEDED = ("response_latency_p99", "response_latency_p50")
 _FEWEST_GROUPED = 3  # contestants
 _CELLS_SPOKEN = 3  # of more, each one's ratio would fill the first screen
 
@@ -81,6 +83,8 @@ def answer(
     found = [each for each in comparisons if each.metric != RATE or each.cell not in _offered(sound)]
     found = [each for each in found if each.cell not in ranked]
     findings += _ratio_sentences(found) if comparisons else _value_sentences(sound)
+    if differences:
+        findings += _needed_sentences(found, len(comparisons))
     warnings = size_warnings(campaign.manifest)
     warnings += silence_warnings(sound)
     warnings += search_warnings(sound)
@@ -220,6 +224,21 @@ def _ratio_sentence(found: Comparison) -> str:
     if found.certainty.verdict == SHOWN:
         return f"{where}: {found.first}'s {metric} {was} ({certain})."
     return f"{where}: no difference shown in {metric}. {found.first}'s {was} ({certain}); {found.certainty.why}."
+
+
+def _needed_sentences(comparisons: Sequence[Comparison], metrics: int) -> Iterator[str]:
+    """How many blocks would do, for the latencies that weren't told apart."""
+    for found in comparisons:
+        if found.metric in _NEEDED and found.certainty.verdict != SHOWN:
+            exact = [entry.ratio.low for entry in found.ratios if entry.ratio.is_exact]
+            if len(exact) < len(found.ratios) or len(exact) < FEWEST_SEEN:
+                continue
+            needed = blocks_needed(exact, metrics)
+            many = f"about {needed} blocks would show" if needed else f"not even {MOST_BLOCKS} blocks would show"
+            yield (
+                f"{_where(found.cell)}: by the scatter of these {found.blocks} blocks, {many} a difference in {words(found.metric)} "
+                f"like {bounded(found.median.to_json())} in {POWER:.0%} of campaigns."
+            )
 
 
 def _block_by_block(found: Comparison) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from bench.campaign.campaign import Campaign
 from bench.campaign.campaign_file import load_campaign
 from bench.campaign.choice import Choice, choice_of
-from bench.campaign.prepared import prepare
+from bench.campaign.prepared import Prepared, prepare
 from bench.checkout import RESULTS, TESTBED_STATE
 from bench.cli.conclusion import conclude, recorded, says_how_to_go_on
 from bench.cli.detached import bring_home, refuse_if_taken
@@ -48,6 +50,16 @@ from systems.software.added import needed
 VETTING_STEP = Step("vetting", 15.0)
 
 
+@dataclass(frozen=True)
+class Manner:
+    """How a campaign is run from the command line. `repeat`: the command that does it again. `again`: over results that are there."""
+
+    repeat: str
+    plain: bool
+    again: bool
+    master: str
+
+
 @click.command()
 @campaign_or_omb
 @choice_options
@@ -78,39 +90,55 @@ def run(
     With --detach the campaign runs on a host of the testbed, and this machine may be switched off: from any machine `samebox
     status` shows how far it is, and `samebox resume` follows it, brings its records here and makes the report.
     """
-    campaign = chosen.campaign
     chosen.announce()
-    choice.require_known(campaign, where=str(chosen.file))
+    repeat = f"samebox run {chosen.typed}{choice.typed}{target.typed}{' --detach' if detach else ''}"
+    how = Manner(repeat, plain=plain, again=again, master=master)
+    return run_on(target, chosen.campaign, chosen.file, choice, tarballs, how, detach=detach)
+
+
+def run_on(
+    target: Target,
+    campaign: Campaign,
+    campaign_file: Path,
+    choice: Choice,
+    tarballs: Mapping[str, Path],
+    how: Manner,
+    *,
+    detach: bool = False,
+) -> Outcome:
+    """Runs a campaign on a testbed that is up, and makes its report. Raises SameboxError."""
+    choice.require_known(campaign, where=str(campaign_file))
     with exclusive(target.state):
         inventory = target.inventory()
         report_here = inventory.records_bucket is None and not detach
         if report_here:
             require_spark()
-        prepared = prepare(campaign, chosen.file, inventory.testbed.kind, choice, tarballs)
+        prepared = prepare(campaign, campaign_file, inventory.testbed.kind, choice, tarballs)
         tarballs = needed(tarballs, prepared.campaign.all_systems, user_cache())
         reporting = [report_step(len(prepared.trials))] if report_here else []
         steps = [VETTING_STEP, *steps_to_run(prepared, ()), *reporting]
         _require_time(inventory, steps)
         refuse_if_taken(inventory, target.typed)
         kept = _kept_vetting(target)
-        results = fresh_results(Results(RESULTS / campaign.name), again=again)
-        repeat = [f"samebox run {chosen.typed}{choice.typed}{target.typed}{' --detach' if detach else ''}"]
+        results = fresh_results(Results(RESULTS / campaign.name), again=how.again)
         shown_steps = [VETTING_STEP, SOFTWARE_STEP, HANDOVER_STEP] if detach else steps
-        with reporter_of(plain, shown_steps) as reporter, says_how_to_go_on(results, target, tarballs, reporter):
+        with reporter_of(how.plain, shown_steps) as reporter, says_how_to_go_on(results, target, tarballs, reporter):
             vetting = _vetted(target, inventory, kept, reporter)
             if detach:
                 typed = target.typed
-                name = launch(prepared, inventory, vetting, reporter, tarballs=tarballs, repeat=repeat, typed=typed)
+                name = launch(
+                    prepared, inventory, vetting, reporter, tarballs=tarballs, repeat=[how.repeat], typed=typed
+                )
                 reporter.notice(f"It runs detached on {name}; this machine is no longer needed.")
                 reporter.notice(f"How far it is: samebox status{typed}")
                 reporter.notice(
                     f"Follow it, and get its records and report: samebox resume {shown(results.root)}{typed}"
                 )
                 return Outcome.DONE
-            run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
+            run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=[how.repeat])
             if not report_here:
                 return recorded(results, target)
-            verdicts = local_report(results, master, reporter)
+            verdicts = local_report(results, how.master, reporter)
     return conclude(results, verdicts)
 
 
@@ -191,21 +219,27 @@ def local_campaign(
     require_spark()
     campaign = load_campaign(campaign_file)
     prepared = prepare(campaign, campaign_file, "local", choice, tarballs)
-    tarballs = needed(tarballs, prepared.campaign.all_systems, user_cache())
-    repeat = [f"samebox campaign local {shown(campaign_file)}{choice.typed}"]
+    repeat = f"samebox campaign local {shown(campaign_file)}{choice.typed}"
+    return whole_local_campaign(prepared, tarballs, Manner(repeat, plain=plain, again=again, master=master))
+
+
+def whole_local_campaign(prepared: Prepared, tarballs: Mapping[str, Path], how: Manner) -> Outcome:
+    """Runs a campaign on this machine, from testbed to report to teardown. Raises SameboxError."""
+    campaign = prepared.campaign
+    tarballs = needed(tarballs, campaign.all_systems, user_cache())
     first, last = Step("testbed up", 3.0), Step("testbed down", 5.0)
     with exclusive(TESTBED_STATE):
         target, local = Target(), local_testbed(campaign.brokers)
         kept = _kept_vetting(target)
-        results = fresh_results(Results(RESULTS / campaign.name), again=again)
+        results = fresh_results(Results(RESULTS / campaign.name), again=how.again)
         steps = [first, VETTING_STEP, *steps_to_run(prepared, ()), report_step(len(prepared.trials)), last]
-        with reporter_of(plain, steps) as reporter:
+        with reporter_of(how.plain, steps) as reporter:
             try:
                 reporter.step(first.title)
                 inventory = local.up()
                 vetting = _vetted(target, inventory, kept, reporter)
-                run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=repeat)
-                verdicts = local_report(results, master, reporter)
+                run_campaign(prepared, inventory, vetting, results, reporter, tarballs=tarballs, repeat=[how.repeat])
+                verdicts = local_report(results, how.master, reporter)
             finally:
                 with undisturbed():
                     reporter.step(last.title)

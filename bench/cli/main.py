@@ -10,6 +10,7 @@ from types import FrameType
 import click
 
 from bench.cli import (
+    ab,
     aws,
     campaign,
     claims,
@@ -41,7 +42,7 @@ REMEDIES = {
 
 
 SECTIONS = {
-    "Everything at once": (campaign.whole_campaign, rehearse.rehearse),
+    "Everything at once": (campaign.whole_campaign, ab.ab, rehearse.rehearse),
     "Step by step": (
         *(testbed.up, testbed.prepare, testbed.vet, plan.plan, campaign.run, status.status, campaign.resume),
         *(detached.abandon, report.report, testbed.down),

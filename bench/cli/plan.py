@@ -47,10 +47,15 @@ def plan(chosen: Chosen, choice: Choice, stack_name: str | None, as_json: bool) 
     published experiment. Without --stack the bytes are compared with the free space on this machine's disk.
     """
     prepared = prepare(chosen.campaign, chosen.file, stack_kind() if stack_name else "local", choice, given())
-    document = _document(prepared, stack_name)
     if as_json:
-        print_json(document)
-        return
+        print_json(_document(prepared, stack_name))
+    else:
+        print_plan(prepared, stack_name)
+
+
+def print_plan(prepared: Prepared, stack_name: str | None = None) -> None:
+    """The trials in their order, and what there is to know beforehand. `stack_name`: what it costs there."""
+    document = _document(prepared, stack_name)
     table_console().print(_table(prepared.trials))
     for line in _lines(prepared, document):
         click.echo(line)
