@@ -44,7 +44,9 @@ def _searched(evidence: Evidence) -> Finding:
     """The search judged its runs by what it knew of them at their ends; the last one's records are the trial's."""
     search, counts = evidence.observation("search"), evidence.counts
     if search["rate_per_s"] is None:
-        return Finding(False, "No rate was sustained at full length.", {"search": search})
+        reason = search["attempts"][-1]["reason"] if search["attempts"] else ""
+        why = f" The last run: {reason}." if reason else ""
+        return Finding(False, f"No rate was sustained at full length.{why}", {"search": search})
     if not counts.scheduled_in_measure:
         raise Missing("The trial has no message in its measure phase.")
     share = counts.kept_up_in_measure / counts.scheduled_in_measure

@@ -109,7 +109,7 @@ def run_on(
     """Runs a campaign on a testbed that is up, and makes its report. Raises SameboxError."""
     choice.require_known(campaign, where=str(campaign_file))
     with exclusive(target.state):
-        inventory = target.inventory()
+        inventory = target.inventory(brokers=campaign.brokers)
         report_here = inventory.records_bucket is None and not detach
         if report_here:
             require_spark()
@@ -167,10 +167,10 @@ def resume(
     records are brought here, and the testbed is free again. Ctrl-C stops following and leaves the campaign running.
     """
     results = Results(results_dir)
-    if results.root.exists():
-        results.manifest()
+    known = results.manifest() if results.root.exists() else {}
+    brokers = (known.get("definition") or {}).get("brokers")
     with exclusive(target.state):
-        inventory = target.inventory()
+        inventory = target.inventory(brokers=brokers)
         report_here = inventory.records_bucket is None and not no_report
         if report_here:
             require_spark()

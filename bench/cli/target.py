@@ -83,8 +83,10 @@ class Target:
             return given
         return thresholds_of(load_shape(stack_of(self.stack_name).config_file), given)
 
-    def inventory(self, *, prepared: bool = True) -> Inventory:
-        """Its hosts. Own hosts are checked; with `prepared=False` not for what `samebox prepare` does. Raises SameboxError."""
+    def inventory(self, *, prepared: bool = True, brokers: int | None = None) -> Inventory:
+        """Its hosts. Own hosts are checked; with `prepared=False` not for what `samebox prepare` does. `brokers`: how many a campaign
+        needs, for whoever has to make a local testbed first. Raises SameboxError.
+        """
         if self.stack_name is not None:
             inventory = stack_of(self.stack_name).inventory()
             if inventory is None or not inventory.hosts:
@@ -96,9 +98,8 @@ class Target:
         elif self.inventory_file is None:
             inventory = local_testbed().inventory()
             if inventory is None:
-                raise SameboxError(
-                    "no testbed is up.", next_step="Type `samebox up`, or name one with --inventory FILE."
-                )
+                up = f"samebox up --brokers {brokers}" if brokers else "samebox up"
+                raise SameboxError("no testbed is up.", next_step=f"Type `{up}`, or name one with --inventory FILE.")
         elif self.inventory_file.suffix == ".toml":  # written by the operator; testbeds write JSON
             own, inventory = load_own_hosts(self.inventory_file)
             with connected(inventory) as hosts:

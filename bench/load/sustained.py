@@ -66,15 +66,16 @@ def judge(samples: Sequence[Sample], rate_per_s: int, *, from_s: float, to_s: fl
     lag_ns = max((min(each.lag_ns for each in own) for own in stretch.values()), default=0)
     in_flight = max((median_low(each.in_flight for each in own[:FIRST_SAMPLES]) for own in stretch.values()), default=0)
     least_per_s = (1 - GROWTH_SHARE) * rate_per_s
+    lost = f"{errors:,} messages were given up or lost" if errors else ""
     reason = ""
     if acked_per_s < least_per_s:
-        reason = f"acknowledged {acked_per_s:,.0f} of {rate_per_s:,} messages a second"
+        reason = f"acknowledged {acked_per_s:,.0f} of {rate_per_s:,} messages a second" + (f"; {lost}" if lost else "")
     elif received_per_s is not None and received_per_s < least_per_s:
         reason = f"received {received_per_s:,.0f} of {rate_per_s:,} messages a second: a backlog grows"
     elif lag_ns > LATEST_LAG_NS:
         reason = f"sends were {lag_ns / 1e6:,.0f} ms late all the time"
-    elif errors:
-        reason = f"{errors:,} messages were given up or lost"
+    elif lost:
+        reason = lost
     return Judgement(acked_per_s, received_per_s, lag_ns / 1e6, in_flight, reason)
 
 

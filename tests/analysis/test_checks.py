@@ -338,10 +338,12 @@ def test_promises_in_words(name: str, words: str) -> None:
 @pytest.mark.parametrize(("rate_per_s", "verdict"), [(20_000, "met"), (None, "not met")])
 def test_a_search_is_met_by_the_rate_that_it_confirmed(rate_per_s: int | None, verdict: str) -> None:
     """It has judged its last run itself, with what was on its way at both ends; here only a rate or none is left to say."""
-    attempt = {"rate_per_s": 20_000, "acked_per_s": 19_900.0, "sustained": rate_per_s is not None}
+    reason = "" if rate_per_s else "acknowledged 9 of 20,000 messages a second; 7 messages were given up or lost"
+    attempt = {"rate_per_s": 20_000, "acked_per_s": 19_900.0, "sustained": rate_per_s is not None, "reason": reason}
     searched = _evidence({}, {"search": {"rate_per_s": rate_per_s, "attempts": [attempt]}})
     workload = {**searched.trial.workload, "pacing": "search"}
     trial = replace(searched.trial, document={**searched.trial.document, "workload": workload})
     found = _verdict(replace(searched, trial=trial), "offered-rate")
     assert found.verdict == verdict
     assert ("100.00% of those scheduled in the measure phase were acknowledged" in found.sentence) == (verdict == "met")
+    assert found.sentence.endswith(f"The last run: {reason}.") == (verdict == "not met")

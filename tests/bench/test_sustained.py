@@ -52,6 +52,7 @@ def judged(samples: tuple[Sample, ...] | list[Sample], measure_s: float = 10, er
         (samples_of(1000, 12, lag_ms=200), 0, "200 ms late"),
         (samples_of(1000, 12), 3, "3 messages were given up or lost"),
         ((), 0, "acknowledged 0"),
+        (samples_of(980, 12), 3, "messages a second; 3 messages were given up or lost"),
     ],
 )
 def test_what_is_sustained(samples: tuple[Sample, ...], errors: int, words: str) -> None:
