@@ -75,12 +75,13 @@ class Claim:
 
 @dataclass(frozen=True)
 class Cell:
-    """Which trials of samebox's own campaigns measure what some published rows say. `durability` None: as the row says it."""
+    """Which trials of samebox's own campaigns measure what some published rows say. `durability`, `system` None: as the row says it."""
 
     selection: Selection
     experiment: str
     workload: str
     durability: str | None
+    system: str | None = None
 
 
 @dataclass(frozen=True)
@@ -154,9 +155,10 @@ def _selection(table: Mapping[str, Any], source: str, where: str) -> Selection:
 
 def _cell(table: Mapping[str, Any], source: str, file: str) -> Cell:
     where = f"{file}, cells"
-    _refuse_unknown(table, ("rows", "experiment", "workload", "durability"), where)
+    _refuse_unknown(table, ("rows", "experiment", "workload", "durability", "system"), where)
     rows = _selection(table.get("rows", {}), source, where)
-    return Cell(rows, _text(table, "experiment", where), _text(table, "workload", where), table.get("durability"))
+    place = _text(table, "experiment", where), _text(table, "workload", where)
+    return Cell(rows, *place, table.get("durability"), table.get("system"))
 
 
 def _part(table: Mapping[str, Any], names: Sequence[str], where: str) -> Part:

@@ -54,7 +54,8 @@ class OwnCampaign:
         """What the trials of that block measured, in the unit of the published figure."""
         if cell is None:
             return Reason.NOT_IN_CAMPAIGN
-        asked = (cell.experiment, cell.workload, figure.columns["system"], promised_by(figure, cell), block)
+        system = cell.system or figure.columns["system"]
+        asked = (cell.experiment, cell.workload, system, promised_by(figure, cell), block)
         trials = [trial for trial in self.trials if _ran(trial) == asked]
         if not trials:
             return Reason.NOT_IN_CAMPAIGN

@@ -186,3 +186,23 @@ def test_a_bound_decides_where_it_can() -> None:
     assert found.verdict == CONTRADICTED
     assert "at least 8, at least 8" in found.sentence
     assert open_ended.verdict == INCONCLUSIVE
+
+
+def test_a_system_published_under_another_name_is_found_under_its_own() -> None:
+    """NATS JetStream is one there and a part of one here: the order of the three can be judged, and its own figure, too."""
+    values = {"kafka": (3.0, 900), "nats": (3.5, 1_200), "redpanda": (11.0, 1_400)}
+    document = report({name: [p99] * 6 for name, (p99, _) in values.items()}, level="2")
+    for trial in document["trials"]:
+        trial |= {"experiment": "CPRO-E1", "workload": {"name": "e1-single", "message_bytes": 128}}
+    rates = [
+        {"trial": trial["trial"], "metric": "throughput_achieved", "unit": "msg/s", "value": values[trial["system"]][1]}
+        for trial in document["trials"]
+    ]
+    document["summary"] = [{**row, "metric": "end_to_end_latency_p99"} for row in document["summary"]] + rates
+    (bench,) = [each for each in packaged_documents() if each.name == "brokers-bench"]
+    [found] = [each for each in campaign_verdicts([bench], FIGURES, document) if each.id == "CPRO-C05"]
+    by_part = {part.what: part.verdict for part in found.parts}
+    assert by_part["P99 in this order, but for Pulsar's"] == CONFIRMED
+    assert by_part["msg/s in this order, but for Pulsar's"] == CONFIRMED
+    assert by_part["NATS's P99"] != INCONCLUSIVE
+    assert by_part["Pulsar's P99"] == INCONCLUSIVE  # it didn't run
