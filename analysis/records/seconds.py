@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,7 @@ RECEIVED = "received"
 TIME_OF = {SCHEDULED: "intended_ns", SENT: "sent_ns", ACKNOWLEDGED: "acked_ns"}
 BUCKETS_PER_E = 128  # per factor e: each is 0.8 % wide
 EVENT_KEYS = ("event", "subscription", "second")
-LATENCY_KEYS = ("metric", "subscription", "second", "bucket")
+SECOND = "second"
 PERCENTILES = {"p50_ns": 500_000, "p99_ns": 990_000}
 
 
@@ -68,7 +70,7 @@ def coarse_bucket(values_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 def count_produced_latency(rows: pa.Table, times: Times) -> pa.Table:
     """metric, subscription, second, bucket, samples, highest_ns: response latency. Second of the intended time; null: unanswered."""
-    return _latency(RESPONSE, NO_SUBSCRIPTION, rows["intended_ns"], PRODUCED_LATENCIES[RESPONSE](rows), times)
+    return _of_seconds(RESPONSE, NO_SUBSCRIPTION, rows["intended_ns"], PRODUCED_LATENCIES[RESPONSE](rows), times)
 
 
 def count_consumed_latency(rows: pa.Table, times: Times) -> pa.Table:
@@ -77,23 +79,30 @@ def count_consumed_latency(rows: pa.Table, times: Times) -> pa.Table:
     for name, theirs in subscriptions(rows):
         columns = [rows["intended_ns"], latency]
         intended, values = columns if theirs is None else (pc.filter(each, theirs) for each in columns)
-        tables.append(_latency(END_TO_END, name, intended, values, times))
+        tables.append(_of_seconds(END_TO_END, name, intended, values, times))
     return pa.concat_tables(tables)
 
 
-def _latency(metric: str, subscription: str, intended: Column, values: Column, times: Times) -> pa.Table:
+def _of_seconds(metric: str, subscription: str, intended: Column, values: Column, times: Times) -> pa.Table:
     if times.start_ns is None:
         return NO_LATENCIES
+    return latencies_by(SECOND, second_of(intended.to_numpy(), times.start_ns), values, metric, subscription)
+
+
+def latencies_by(
+    part: str, parts_of: npt.NDArray[np.int64], values: Column, metric: str, subscription: str
+) -> pa.Table:
+    """metric, subscription, `part`, bucket, samples, highest_ns: the values of each part of time, whose numbers are `parts_of`."""
     unknown = pc.is_null(values).to_numpy()
     buckets = coarse_bucket(pc.fill_null(values, 0).to_numpy())
     rows = {
-        "second": second_of(intended.to_numpy(), times.start_ns),
+        part: parts_of,
         "bucket": pa.array(buckets, pa.int64(), mask=unknown),
         "highest_ns": values,
     }
-    counted = grouped(table(rows), ["second", "bucket"], [([], "count_all"), ("highest_ns", "max")])
+    counted = grouped(table(rows), [part, "bucket"], [([], "count_all"), ("highest_ns", "max")])
     columns = {
-        "second": counted["second"],
+        part: counted[part],
         "bucket": counted["bucket"],
         "samples": counted["count_all"],
         "highest_ns": counted["highest_ns_max"],
@@ -101,47 +110,64 @@ def _latency(metric: str, subscription: str, intended: Column, values: Column, t
     return labelled(columns, metric=metric, subscription=subscription)
 
 
-def percentiles_of_seconds(counted: pa.Table) -> pa.Table:
-    """metric, subscription, second, samples, p50_ns, p99_ns (from 1,000 samples on), max_ns.
+def latency_keys(part: str) -> tuple[str, ...]:
+    """What tells the rows of `latencies_by` apart."""
+    return ("metric", "subscription", part, "bucket")
+
+
+def percentiles_by(part: str, counted: pa.Table) -> pa.Table:
+    """metric, subscription, `part`, samples, p50_ns, p99_ns (from 1,000 samples on), max_ns.
 
     Each value is one that occurred, less than 1 % above the exact percentile. Null where it falls among messages that were never
     acknowledged.
     """
-    ordered = counted.sort_by([(name, "ascending") for name in LATENCY_KEYS])  # nulls last
-    rows: dict[str, list[Any]] = {name: [] for name in (*LATENCY_KEYS[:3], "samples", *PERCENTILES, "max_ns")}
-    groups = ordered.select(list(LATENCY_KEYS[:3])).to_pylist()
-    highest = ordered["highest_ns"].to_pylist()
-    samples = ordered["samples"].to_numpy()
-    starts = [at for at, group in enumerate(groups) if at == 0 or group != groups[at - 1]]
-    for start, end in zip(starts, [*starts[1:], len(groups)], strict=True):
+    keys = latency_keys(part)
+    ordered = counted.sort_by([(name, "ascending") for name in keys]).combine_chunks()  # nulls last
+    groups, highest, samples = ordered.select(list(keys[:3])), ordered["highest_ns"], ordered["samples"].to_numpy()
+    starts = _starts(groups)
+    rows: dict[str, list[Any]] = {**groups.take(starts).to_pydict(), "samples": [], "max_ns": []}
+    rows |= {name: [] for name in PERCENTILES}
+    for start, end in itertools.pairwise([*starts.tolist(), len(ordered)]):
         up_to_here = np.cumsum(samples[start:end])
         total = int(up_to_here[-1])
-        for name, value in groups[start].items():
-            rows[name].append(value)
         rows["samples"].append(total)
         for name, ppm in PERCENTILES.items():
             shown = total * (MILLION - ppm) >= SAMPLES_BEYOND * MILLION
             at = int(np.searchsorted(up_to_here, -(-total * ppm // MILLION)))
-            rows[name].append(highest[start + at] if shown else None)
-        rows["max_ns"].append(highest[end - 1])
+            rows[name].append(highest[start + at].as_py() if shown else None)
+        rows["max_ns"].append(highest[end - 1].as_py())
     types = {"metric": pa.string(), "subscription": pa.string()}
     return table({name: pa.array(values, types.get(name, pa.int64())) for name, values in rows.items()})
 
 
+def _starts(groups: pa.Table) -> npt.NDArray[np.int64]:
+    """Where each group of equal rows begins, of rows in order."""
+    differs = np.ones(len(groups), bool)
+    differs[1:] = False
+    for name in groups.column_names:
+        numbers = groups[name].combine_chunks().dictionary_encode().indices.to_numpy()
+        differs[1:] |= numbers[1:] != numbers[:-1]
+    return np.flatnonzero(differs)
+
+
+def no_latencies(part: str) -> pa.Table:
+    """`latencies_by` of nothing."""
+    columns = {part: _NONE, "bucket": _NONE, "samples": _NONE, "highest_ns": _NONE}
+    return labelled(columns, metric="", subscription="")
+
+
 _NONE = pa.array([], pa.int64())
 NO_EVENTS = labelled({"second": _NONE, "messages": _NONE}, event="", subscription="")
-NO_LATENCIES = labelled(
-    {"second": _NONE, "bucket": _NONE, "samples": _NONE, "highest_ns": _NONE}, metric="", subscription=""
-)
+NO_LATENCIES = no_latencies(SECOND)
 ADD_EVENTS = added_up(EVENT_KEYS, sums=["messages"])
-ADD_LATENCIES = added_up(LATENCY_KEYS, sums=["samples"], highest=["highest_ns"])
+ADD_LATENCIES = added_up(latency_keys(SECOND), sums=["samples"], highest=["highest_ns"])
 PRODUCED_EVENTS = Counting("events", "produced", tuple(TIME_OF.values()), count_produced_events, ADD_EVENTS)
 CONSUMED_EVENTS = Counting("events", "consumed", ("subscription", "received_ns"), count_received_events, ADD_EVENTS)
 PRODUCED_LATENCY = Counting(
     "seconds", "produced", PRODUCED_COLUMNS, count_produced_latency,
-    ADD_LATENCIES, percentiles_of_seconds,
+    ADD_LATENCIES, partial(percentiles_by, SECOND),
 )  # fmt: skip
 CONSUMED_LATENCY = Counting(
     "seconds", "consumed", CONSUMED_COLUMNS, count_consumed_latency,
-    ADD_LATENCIES, percentiles_of_seconds,
+    ADD_LATENCIES, partial(percentiles_by, SECOND),
 )  # fmt: skip
