@@ -36,6 +36,7 @@ from analysis.weaknesses import (
     search_warnings,
     silence_warnings,
     size_warnings,
+    unjudged_warnings,
     warned_sentences,
 )
 from analysis.words import RATE
@@ -88,7 +89,9 @@ def answer(
     warnings = size_warnings(campaign.manifest)
     warnings += silence_warnings(sound)
     warnings += search_warnings(sound)
-    warnings += warned_sentences(checks, {each.trial.name for each in trials} - unsound)
+    counted = {each.trial.name for each in trials} - unsound
+    warnings += warned_sentences(checks, counted)
+    warnings += unjudged_warnings(checks, counted)
     warnings += client_cpu_warnings(client_cpu)
     warnings += [excluded_sentence(excluded)] if excluded else []
     warnings += [f"In A/A blocks, {_outcome_sentence(o)}" for o in aa_outcomes if o.not_met or o.unknown]

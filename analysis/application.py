@@ -41,9 +41,12 @@ from analysis.ratio_figure import ratio_drawings
 from analysis.records.files import records_of
 from analysis.report import Results, report_document
 from analysis.session import Progress, run_task
+from analysis.steady_state import STEADY_STATE
 from analysis.storage import Storage
-from analysis.time_figure import time_drawings
+from analysis.thirds import Third, marked_thirds
+from analysis.time_figure import time_drawings, unsteady_drawings
 from analysis.vetting_figure import vetting_drawings
+from analysis.words import WARN
 
 MOST_DRAWN_IN_PAIRS = 3  # contestants of a cell: six have 15 pairs
 
@@ -80,7 +83,8 @@ def make_report(spark: SparkSession, results: str, *, out: str, scratch: Path, p
         progress("checks and comparison")
         found = conclude(campaign, aggregates)
         progress("figures")
-        drawings = draw(found, times.result(), tuple(vetting.result()))
+        marked = unsteady_drawings(own, known, unsteady_thirds(found))
+        drawings = draw(found, times.result() | marked, tuple(vetting.result()))
     report = report_document(found)
     progress("claims")
     report["claims"] = claim_rows(report)
@@ -123,6 +127,14 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         client_cpu=client_cpu,
         cross_checks=cross_checks(trials, natives, checks, measured),
     )
+
+
+def unsteady_thirds(found: Results) -> dict[str, tuple[Third, ...]]:
+    """The thirds of every trial that the check of its steady state warns of, by its name."""
+    warned = {check.trial for check in found.checks if check.check == STEADY_STATE and check.verdict == WARN}
+    return {
+        each.trial.name: marked_thirds(each.trial, each.thirds) for each in found.trials if each.trial.name in warned
+    }
 
 
 def draw(found: Results, times: Mapping[str, Drawing], vetting: tuple[Drawing, ...]) -> Drawings:

@@ -1,6 +1,7 @@
 """Turns declared checks into verdicts: one rule per check, from an explicit registry. A rule that crashes is unknown, never valid.
 
-The rules are in validity_rules.py, disturbance_rules.py and outcome_rules.py; their bounds are the manifest's, declared before the run.
+The rules are in validity_rules.py, disturbance_rules.py, outcome_rules.py, steady_disks.py and steady_state.py; their bounds are the
+manifest's, declared before the run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from analysis import disturbance_rules, outcome_rules, validity_rules
 from analysis.evidence import HOSTS, Evidence, Finding, Missing
 from analysis.steady_disks import steady_disks
+from analysis.steady_state import STEADY_STATE, steady_state
 from analysis.words import INVALID, MET, NOT_MET, OUTCOME, UNKNOWN, VALID, VALIDITY, WARN, WORST_FIRST
 
 Rule = Callable[[Evidence, Mapping[str, Any]], Finding]
@@ -30,6 +32,7 @@ RULES: Mapping[str, Rule] = {
     "hosts-kept": validity_rules.hosts_kept,
     "same-boot": validity_rules.same_boot,
     "steady-disks": steady_disks,
+    STEADY_STATE: steady_state,
     "rows-complete": validity_rules.rows_complete,
     "independent-count": validity_rules.independent_count,
     "offered-rate": outcome_rules.offered_rate,

@@ -106,6 +106,8 @@ class Evidence:
     machines: tuple[MachineUse, ...]
     daemons: tuple[DaemonUse, ...]
     catch_ups: tuple[CatchUp, ...] = ()
+    thirds: tuple[Percentile, ...] = ()  # of response latency in the first and the last third of the measure phase
+    windows: tuple[Mapping[str, Any], ...] = ()  # the rows of analysis.records.windows
     probes: tuple[Mapping[str, Any], ...] = ()  # of disks, next to the trial: the last before it and the first after it
 
     def percentile(self, metric: str, quantile_ppm: int) -> Percentile | None:

@@ -37,6 +37,8 @@ def _evidence(campaign: Campaign, aggregates: Aggregates, trial: Trial) -> Evide
                 [row for row in seconds if row["event"] == RECEIVED],
             )
         ),
+        thirds=tuple(found for found in aggregates.thirds if found.trial == trial.name),
+        windows=tuple(aggregates.windows[trial.name]),
         probes=campaign.beside(trial.name),
     )
 

@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -24,16 +25,18 @@ from analysis.percentiles import (
     percentiles_of,
     wanted_ranks,
 )
-from analysis.population import NO_POPULATIONS, Populations
-from analysis.records import buckets, differences, fingerprints, order, seconds, telemetry, values
+from analysis.population import NO_POPULATIONS, Key, Populations
+from analysis.records import buckets, differences, fingerprints, order, seconds, telemetry, values, windows
 from analysis.records.files import Records
 from analysis.records.order import Ordering, orderings
 from analysis.records.scan import Counted, scan
+from analysis.thirds import JUDGED_PPM, THIRDS, populations_of_thirds
 from analysis.unanswered import populations_of
 
 Progress = Callable[[str], None]
 QUANTILES = TABLE_QUANTILES + CURVE_QUANTILES
 Row = Mapping[str, Any]
+T = TypeVar("T")
 
 
 class ByTrial(dict[str, list[Row]]):
@@ -59,14 +62,17 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Aggregates:
-    """What is known of all records, small enough for one process. Rows are those of the counting named alike."""
+    """What is known of all records, small enough for one process. Rows are those of the counting named alike; `thirds`: of response
+    latency in the first and last third of the measure phase."""
 
     percentiles: tuple[Percentile, ...]
+    thirds: tuple[Percentile, ...]
     seconds: Seconds
     acknowledged: ByTrial
     received: ByTrial
     deliveries: tuple[Delivery, ...]
     orderings: tuple[Ordering, ...]
+    windows: ByTrial
     telemetry_measured: ByTrial
 
 
@@ -76,7 +82,7 @@ def count(spark: SparkSession, campaign: Campaign, records: Records, progress: P
     first = (
         *(buckets.PRODUCED, buckets.CONSUMED, seconds.PRODUCED_EVENTS, seconds.CONSUMED_EVENTS),
         *(seconds.PRODUCED_LATENCY, seconds.CONSUMED_LATENCY, *fingerprints.countings(_bucket_bits(campaign))),
-        *(order.ORDER, telemetry.OVER_TIME, telemetry.OF_MEASURE_PHASE),
+        *(order.ORDER, telemetry.OVER_TIME, telemetry.OF_MEASURE_PHASE, windows.PRODUCED_WINDOWS),
     )
     return scan(spark, records, dict.fromkeys([trial.name for trial in campaign.trials], first))
 
@@ -115,13 +121,18 @@ def aggregate(
         events=known.events,
     )
     progress("exact percentiles")
+    of_windows = _by_trial(counted, "windows")
+    populations |= populations_of_thirds(of_windows)
+    percentiles = exact_percentiles(spark, records, counted, QUANTILES, populations)
     return Aggregates(
-        percentiles=tuple(exact_percentiles(spark, records, counted, QUANTILES, populations)),
+        percentiles=tuple(found for found in percentiles if found.metric not in THIRDS),
+        thirds=tuple(found for found in percentiles if found.metric in THIRDS),
         seconds=known,
         acknowledged=acknowledged,
         received=received,
         deliveries=tuple(delivered),
         orderings=tuple(orderings(_by_trial(counted, "order").rows)),
+        windows=of_windows,
         telemetry_measured=_by_trial(counted, "telemetry"),
     )
 
@@ -133,20 +144,34 @@ def exact_percentiles(
     quantiles: Sequence[int],
     populations: Populations = NO_POPULATIONS,
 ) -> list[Percentile]:
-    """Every quantile of each metric of which `counted` has buckets: files are read once more for the values at their ranks."""
+    """Every quantile of each metric of which `counted` has buckets, of thirds those that are judged: files are read once more for the
+    values at their ranks.
+    """
     histograms = {
         key: histogram
         for (name, trial), counts in counted.items()
         if name == "buckets"
         for key, histogram in histograms_of(trial, counts)
     }
-    wanted = wanted_ranks(histograms, quantiles, populations)
-    looked_for = {trial: tuple(values.countings(ranks)) for trial, ranks in wanted.items()}
-    found = _by_trial(scan(spark, records, looked_for), "values").rows
+    asked = [
+        (_some(histograms, of_thirds), wanted, _some(populations, of_thirds))
+        for of_thirds, wanted in ((False, quantiles), (True, JUDGED_PPM))
+    ]
+    ranks: defaultdict[str, list[values.Wanted]] = defaultdict(list)
+    for histograms_asked, wanted, of in asked:
+        for trial, found in wanted_ranks(histograms_asked, wanted, of).items():
+            ranks[trial] += found
+    looked_for = {trial: tuple(values.countings(wanted)) for trial, wanted in ranks.items()}
+    rows = _by_trial(scan(spark, records, looked_for), "values").rows
     values_ns = {
-        (row["trial"], row["metric"], row["subscription"], row["quantile_ppm"]): row["value_ns"] for row in found
+        (row["trial"], row["metric"], row["subscription"], row["quantile_ppm"]): row["value_ns"] for row in rows
     }
-    return percentiles_of(histograms, values_ns, quantiles, populations)
+    return list(chain.from_iterable(percentiles_of(own, values_ns, wanted, of) for own, wanted, of in asked))
+
+
+def _some(by_key: Mapping[Key, T], of_thirds: bool) -> dict[Key, T]:
+    """The entries of the metrics of thirds, or those of all others."""
+    return {key: value for key, value in by_key.items() if (key[1] in THIRDS) is of_thirds}
 
 
 def _by_trial(counted: Counted, counting: str) -> ByTrial:

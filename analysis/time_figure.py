@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,13 @@ from analysis.records.latencies import RESPONSE
 from analysis.records.seconds import ACKNOWLEDGED, RECEIVED, SCHEDULED, SENT
 from analysis.records.telemetry import MACHINE
 from analysis.schema import BUILD, WARMUP
+from analysis.thirds import Third
 
 _NS_PER_MS, _MB = 1e6, 1e6
 RECEIVED_OF_BACKLOG = "received of backlog"
 _CPU_DRAWN = ("user", "system", "iowait", "steal")
+_NOTE = "Latency by intended time, one point per second; p99 needs 1,000 messages in the second."
+_NOTE_OF_THIRDS = "The bars are the first and the last third of the measurement, at their p50: they differ."
 Series = dict[int, float]  # second -> value
 
 
@@ -90,17 +93,35 @@ class TrialSeconds:
 
 def time_drawings(trials: Sequence[Trial], seconds: Seconds) -> dict[str, Drawing]:
     """Every trial over time that recorded something, by its name; those of a cell have one latency axis."""
+    return _drawings(trials, seconds, {trial.name: () for trial in trials})
+
+
+def unsteady_drawings(
+    trials: Sequence[Trial], seconds: Seconds, marked: Mapping[str, Sequence[Third]]
+) -> dict[str, Drawing]:
+    """Of these trials, as `time_drawings` draws them among all, those that weren't steady: with their thirds `marked`."""
+    return _drawings(trials, seconds, marked) if marked else {}
+
+
+def _drawings(trials: Sequence[Trial], seconds: Seconds, wanted: Mapping[str, Sequence[Third]]) -> dict[str, Drawing]:
     drawn = [TrialSeconds(trial, seconds) for trial in trials]
     cells: dict[Any, list[TrialSeconds]] = defaultdict(list)
     for one in drawn:
         cells[one.trial.cell].append(one)
     limits_ms = {cell: shared_limits_ms(ones) for cell, ones in cells.items()}
-    found = {one.trial.name: trial_drawing(one, limits_ms[one.trial.cell]) for one in drawn}
+    found = {
+        one.trial.name: trial_drawing(one, limits_ms[one.trial.cell], wanted[one.trial.name])
+        for one in drawn
+        if one.trial.name in wanted
+    }
     return {name: drawing for name, drawing in found.items() if drawing}
 
 
-def trial_drawing(seconds: TrialSeconds, limits_ms: tuple[float, float] | None) -> Drawing | None:
-    """The drawing of one trial, or None if it recorded nothing. `limits_ms` are shared by the trials to be compared."""
+def trial_drawing(
+    seconds: TrialSeconds, limits_ms: tuple[float, float] | None, thirds: Sequence[Third] = ()
+) -> Drawing | None:
+    """The drawing of one trial, or None if it recorded nothing. `limits_ms` are shared by the trials to be compared; `thirds` are
+    marked."""
     trial = seconds.trial
     if not seconds.panel("messages/s"):
         return None
@@ -113,6 +134,7 @@ def trial_drawing(seconds: TrialSeconds, limits_ms: tuple[float, float] | None) 
         )
         _throughput(panels[0], seconds)
         _latency(panels[1], seconds, limits_ms)
+        _mark(panels[1], thirds)
         for axes, panel in zip(panels[2:], cpu_panels, strict=False):
             _cpu(axes, seconds.panel(panel), panel.removeprefix("cpu % "))
         _disk(panels[-1], seconds.panel("disk MB"))
@@ -131,7 +153,7 @@ def trial_drawing(seconds: TrialSeconds, limits_ms: tuple[float, float] | None) 
         figure.align_ylabels(panels)
         figure.tight_layout(h_pad=0.7)
         svg = svg_of(figure, f"{trial.name} over time")
-    note = "Latency by intended time, one point per second; p99 needs 1,000 messages in the second."
+    note = f"{_NOTE} {_NOTE_OF_THIRDS}" if thirds else _NOTE
     return Drawing(name, trial.name, note, svg, ("panel", "line", "second", "value"), seconds.rows())
 
 
@@ -180,6 +202,12 @@ def _latency(axes: Axes, seconds: TrialSeconds, limits_ms: tuple[float, float] |
         axes.set_ylim(limits_ms)
     plain_log_axis(axes.yaxis)
     axes.set_ylabel("response latency (ms)")
+
+
+def _mark(axes: Axes, thirds: Sequence[Third]) -> None:
+    for number, third in enumerate(thirds):
+        label = "p50 of a third" if number == 0 else "_"
+        axes.hlines(third.median_ms, third.begin_s, third.end_s, color=BLACK, linewidth=4, alpha=0.6, label=label)
 
 
 def _cpu(axes: Axes, lines: dict[str, Series], host: str) -> None:

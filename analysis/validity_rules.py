@@ -1,5 +1,5 @@
 """Was the measurement sound? One small rule per validity check of docs/records.md; those about clients and machines are in
-disturbance_rules.py. None of them looks at a system's latency.
+disturbance_rules.py, whether it was steady in steady_state.py. None of them asks whether a system's latency is good.
 
 Where a system itself has ended a trial, or one of its daemons, what can't be observed any more is its doing: that is an outcome
 and no defect of the measurement. Calling it unknown would exclude just those trials in which a system failed.

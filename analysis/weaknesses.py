@@ -11,6 +11,7 @@ from analysis.checks import Check
 from analysis.comparison import Exclusion
 from analysis.evidence import Evidence
 from analysis.formatting import listed
+from analysis.steady_state import STEADY_STATE, TOO_SHORT
 from analysis.words import VALIDITY, WARN
 
 # what ends a search, though the system may sustain more
@@ -77,6 +78,16 @@ def warned_sentences(checks: Iterable[Check], trials: Collection[str]) -> list[s
         f"{name} warns of {len(warned)} of {len(trials)} trials, which count all the same; of {warned[0].trial}: {warned[0].sentence}"
         for name, warned in found.items()
     ]
+
+
+def unjudged_warnings(checks: Iterable[Check], trials: Collection[str]) -> list[str]:
+    """Of how many of these trials, with a load that could be steady, nothing says whether it was."""
+    unjudged = {
+        check.trial for check in checks if check.check == STEADY_STATE and check.evidence.get("why") == TOO_SHORT
+    }
+    count = len(unjudged.intersection(trials))
+    sentence = f"Whether the measurement was steady can't be told of {count} of {len(trials)} trials: {TOO_SHORT}."
+    return [sentence] if count else []
 
 
 def excluded_sentence(excluded: Sequence[Exclusion]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -17,11 +17,13 @@ class Times:
     """When a trial's load began and its phases were, in ns; None where it never got so far.
 
     `measured`: the phase that the trial's figures are of. `others`: metric -> the phase in which its publish latency is told.
+    `thirds`: metric -> the third of the measured phase in which its response latency is told; empty where none is.
     """
 
     start_ns: int | None
     measured: tuple[int, int] | None
     others: Mapping[str, tuple[int, int]]
+    thirds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def unchanged(counts: pa.Table) -> pa.Table:

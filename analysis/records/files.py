@@ -16,6 +16,7 @@ from analysis.records.counting import Times
 from analysis.records.latencies import PUBLISH_OF_PHASE
 from analysis.schema import ADDED, PARQUET_SCHEMA_KEY, RECORDS, SCHEMA_VERSION
 from analysis.storage import Storage
+from analysis.thirds import thirds_of
 
 FILE = "file"  # the name of the file that a row was read from
 TEXTS = ("subscription", "phase", "error")  # of few values
@@ -47,6 +48,7 @@ def times_of(trial: Trial) -> Times:
         trial.start_ns,
         trial.measured_ns(),
         {metric: bounds_ns for metric, bounds_ns in others.items() if bounds_ns is not None},
+        thirds_of(trial),
     )
 
 

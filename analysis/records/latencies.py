@@ -18,6 +18,8 @@ END_TO_END = "end_to_end_latency"
 SEND_DELAY = "send_delay"
 CLIENT_DELAY = "client_delay"
 PUBLISH_OF_PHASE = {BUILD: "publish_latency_build", TAIL: "publish_latency_tail"}
+# response latency in the first and in the last third of the measured phase (analysis.steady_state)
+FIRST_THIRD, LAST_THIRD = "response_latency_first_third", "response_latency_last_third"
 NO_SUBSCRIPTION = ""  # a producer's own times belong to no subscription
 PRODUCED_COLUMNS = ("intended_ns", "sent_ns", "acked_ns", "held_until_ns")
 CONSUMED_COLUMNS = ("subscription", "intended_ns", "received_ns")
@@ -51,12 +53,16 @@ def intended_in(rows: pa.Table, phase: tuple[int, int] | None) -> Column:
 
 
 def produced_samples(rows: pa.Table, times: Times, only: Collection[str] = PRODUCED_METRICS) -> Samples:
-    """The producers' latencies in the measured phase; publish latency in those that are told apart, too. `only`: of these metrics."""
+    """The producers' latencies in the measured phase; publish latency in those that are told apart, and response latency in its
+    thirds, too. `only`: of these metrics.
+    """
     measured = intended_in(rows, times.measured)
     for metric in only:
         yield metric, NO_SUBSCRIPTION, known(PRODUCED_LATENCIES[metric](rows), measured)
     for metric, phase in times.others.items():
         yield metric, NO_SUBSCRIPTION, known(PRODUCED_LATENCIES[PUBLISH](rows), intended_in(rows, phase))
+    for metric, third in times.thirds.items():
+        yield metric, NO_SUBSCRIPTION, known(PRODUCED_LATENCIES[RESPONSE](rows), intended_in(rows, third))
 
 
 def consumed_samples(rows: pa.Table, times: Times) -> Samples:

@@ -66,6 +66,7 @@ CHECKS: list[dict[str, Any]] = [
     {"check": "hosts-kept", "axis": "validity", "on_failure": "invalid"},
     {"check": "same-boot", "axis": "validity", "on_failure": "invalid"},
     {"check": "steady-disks", "axis": "validity", "on_failure": "warn"},
+    {"check": "steady-state", "axis": "validity", "on_failure": "warn", "bounds": {"p50_ratio": 1.1, "p99_ratio": 1.25}},
     {"check": "rows-complete", "axis": "validity", "on_failure": "invalid"},
     {"check": "independent-count", "axis": "validity", "on_failure": "invalid"},
     {"check": "offered-rate", "axis": "outcome", "bounds": {"share": 0.995}},
@@ -106,6 +107,7 @@ class Plan:
     repeated: tuple[tuple[int, int], ...] = ()
     swapped: tuple[tuple[int, int], ...] = ()  # received just after its successor in the partition
     unacknowledged: tuple[tuple[int, int], ...] = ()
+    settles_s: float | None = None  # twice as slow when the measurement begins, which fades with this time constant
     cut_after_s: float | None = None  # aborted: nothing was sent later
     nothing_recorded: bool = False  # aborted before any load
     only_telemetry: bool = False  # no rows of messages: a load by other tools
@@ -162,6 +164,9 @@ def _produced(plan: Plan, shape: Shape, start_ns: int) -> dict[int, dict[str, li
         sent = intended + random.integers(20_000, 900_000, each)
         service = (random.lognormal(np.log(plan.median_ms), 0.5, each) * MS).astype(np.int64)
         service += np.where(sequence * gap_ns < shape.warmup_s * S, 8 * MS, 0)  # a cold start
+        if plan.settles_s is not None:
+            measured_s = sequence * gap_ns / S - shape.warmup_s
+            service = (service * (1 + np.exp(-np.maximum(0, measured_s) / plan.settles_s))).astype(np.int64)
         table: dict[str, list[Any]] = {name: [] for name in PRODUCED.names}
         for index in range(each):
             cut = plan.cut_after_s is not None and index * gap_ns > plan.cut_after_s * S

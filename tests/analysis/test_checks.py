@@ -16,8 +16,9 @@ from analysis.evidence import Counts, Evidence, Finding, MachineUse
 from analysis.metrics import UNITS, is_withheld, measurements
 from analysis.percentiles import Percentile
 from analysis.promise import promise
-from analysis.records.latencies import CLIENT_DELAY, END_TO_END
+from analysis.records.latencies import CLIENT_DELAY, END_TO_END, FIRST_THIRD, LAST_THIRD
 from analysis.records.order import Ordering
+from analysis.records.windows import WINDOWS
 from tests.analysis.synthetic_results import CHECKS, DURABILITY, Plan, Shape, trial_document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +42,8 @@ def _evidence(changes: Mapping[str, Any] | None = None, observed: Mapping[str, A
         orderings=(Ordering(NAME, "sub-0", 0, 0, None),),
         machines=(MachineUse("broker-1", {"user": 0.3, "idle": 0.69, "steal": 0.002}, 1e6, 1e6, CARD, 2, 0.2, 0.1, 1),),
         daemons=(),
+        windows=tuple({"window": n, "p50_ns": 4_000_000 + n % 7, "p99_ns": None} for n in range(WINDOWS)),
+        thirds=tuple(Percentile(NAME, metric, "", 500_000, 800, 4_000_003) for metric in (FIRST_THIRD, LAST_THIRD)),
     )
 
 
@@ -51,10 +54,10 @@ def _verdict(evidence: Evidence, check: str) -> Check:
 
 
 def test_a_sound_trial_passes_every_check() -> None:
-    """With nothing wrong, all 23 checks say so, each in a sentence."""
+    """With nothing wrong, all 24 checks say so, each in a sentence."""
     checks = judge([_evidence()], CHECKS)
     assert [c.check for c in checks if c.verdict not in ("valid", "met")] == []
-    assert len(checks) == len(RULES) == 23
+    assert len(checks) == len(RULES) == 24
     assert all(check.sentence.endswith(".") for check in checks)
     assert [c.check for c in checks if not c.evidence] == ["backlog-read"]  # there is none
 

@@ -246,6 +246,30 @@ def test_twice_gives_the_same_bytes(spark: SparkSession, results: Path, tmp_path
     assert before == after
 
 
+def test_a_trial_that_is_not_steady_is_told_and_marked(spark: SparkSession, results: Path, tmp_path: Path) -> None:
+    """The check has the exact medians of its thirds, the first screen says so, its figure marks them; another trial's is as ever."""
+    unsteady, steady = "b01-2-kafka-l1-steady", PLANS[0].name
+    write_results(results, [PLANS[0], Plan(unsteady, 1, 2, "kafka", 3.0, settles_s=2.0)])
+    folder = _in_process(spark, results, tmp_path / "scratch")
+    report = json.loads((folder / "report.json").read_text())
+    found = {each["trial"]: each for each in report["checks"] if each["check"] == "steady-state"}
+    assert {trial: each["verdict"] for trial, each in found.items()} == {steady: "valid", unsteady: "warn"}
+    (change,) = found[unsteady]["evidence"]["judged"]
+    produced = pq.read_table(results / "trials" / unsteady / "produced").to_pandas()
+    measured = produced[produced["phase"] == "measure"]
+    since_ns = measured["intended_ns"] - measured["intended_ns"].min()
+    latency_ns = measured["acked_ns"] - measured["intended_ns"]
+    medians_ms = [
+        np.percentile(latency_ns[within], 50, method="inverted_cdf") / 1e6
+        for within in (since_ns < 2e9, since_ns >= 4e9)
+    ]
+    assert [change["first_ms"], change["last_ms"]] == medians_ms
+    assert any(sentence.startswith("steady-state warns of 1 of 2 trials") for sentence in report["answer"]["warnings"])
+    page = (folder / "index.html").read_text()
+    assert page.count("first and the last third of the measurement, at their p50") == 1
+    assert not [row for row in report["summary"] if "third" in row["metric"]]
+
+
 def test_aa_blocks_reach_the_report(spark: SparkSession, results: Path, tmp_path: Path) -> None:
     """A trial of an A/A block is in the tables of trials and in its pair's noise, and in no curve, ratio or outcome of two systems."""
     aa = [
