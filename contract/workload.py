@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -9,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from contract.constraints import Checked, Pattern, Range
 from contract.message import HEADER_BYTES
 
-Pacing = Literal["open-loop", "search", "closed-loop"]
+Pacing = Literal["open-loop", "search", "closed-loop", "ladder"]
 Arrivals = Literal["constant", "poisson"]
 Partitioning = Literal["sticky", "round-robin"]
 Keys = Literal["none", "round-robin", "random"]
@@ -18,12 +19,17 @@ COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
 # where a search begins when the file doesn't say what it expects: low enough for most systems, five doublings below its bound
 _SEARCH_BEGINS_AT = 1 / 32
 _MOST_POOL_BYTES = 256 * 2**20
+MOST_RUNGS = 50
 
 
 def _rate_feeds_producers(producers: int, before: Mapping[str, Any]) -> None:
     rate, topics = before.get("rate_per_s"), before.get("topics")
-    if rate is not None and producers > rate:
-        raise ValueError(f"rate_per_s = {rate} is less than one message a second for each of {producers} producers")
+    lowest = min(
+        [each for each in (rate, before.get("lowest_rate_per_s"), *before.get("rates_per_s", ())) if each], default=None
+    )
+    if lowest is not None and producers > lowest:
+        key = "rate_per_s" if lowest == rate else "the lowest rung"
+        raise ValueError(f"{key} = {lowest} is less than one message a second for each of {producers} producers")
     if topics is not None and producers % topics:
         raise ValueError(f"{producers} producers can't be shared evenly by {topics} topics")
 
@@ -57,7 +63,7 @@ def _keys_choose(keys: Keys, before: Mapping[str, Any]) -> None:
 def _expected_below(expected: int | None, before: Mapping[str, Any]) -> None:
     if expected is None:
         return
-    if before.get("pacing") == "open-loop":
+    if before.get("pacing") in ("open-loop", "ladder"):
         raise ValueError(
             "an open loop sends at rate_per_s; only pacing = 'search' and 'closed-loop' have an expected rate"
         )
@@ -68,6 +74,49 @@ def _expected_below(expected: int | None, before: Mapping[str, Any]) -> None:
 def _searches(steps: int | None, before: Mapping[str, Any]) -> None:
     if steps is not None and before.get("pacing", "search") != "search":
         raise ValueError("only pacing = 'search' has steps")
+
+
+def _of_a_ladder(value: float | None, before: Mapping[str, Any]) -> None:
+    if value is not None and before.get("pacing", "ladder") != "ladder":
+        raise ValueError("only pacing = 'ladder' has it")
+
+
+def _ascend(rates: tuple[int, ...], before: Mapping[str, Any]) -> None:
+    if not rates:
+        return
+    if before.get("pacing", "ladder") != "ladder":
+        raise ValueError("only pacing = 'ladder' has several rates; any other has one rate_per_s")
+    if len(rates) < 2 or list(rates) != sorted(set(rates)):
+        raise ValueError("give two rates or more, each once, in ascending order")
+    if rates[-1] != before.get("rate_per_s", rates[-1]):
+        raise ValueError(f"the highest must be rate_per_s = {before['rate_per_s']}")
+
+
+def _below_the_highest(lowest: int | None, before: Mapping[str, Any]) -> None:
+    _of_a_ladder(lowest, before)
+    if lowest is not None and lowest >= before.get("rate_per_s", math.inf):
+        raise ValueError("it must be less than rate_per_s, the highest rung")
+
+
+def _are_rungs(rungs: int | None, before: Mapping[str, Any]) -> None:
+    """Either the rates are given, or how many are spread between two."""
+    _of_a_ladder(rungs, before)
+    if before.get("pacing") != "ladder" or not {"rate_per_s", "rates_per_s", "lowest_rate_per_s"} <= before.keys():
+        return  # one of them is wrong itself and has its own message
+    rates, lowest, highest = before["rates_per_s"], before["lowest_rate_per_s"], before["rate_per_s"]
+    if rates and (rungs or lowest):
+        raise ValueError("give either rates_per_s, or lowest_rate_per_s and rungs")
+    if not rates and not (rungs and lowest):
+        raise ValueError(
+            "a ladder needs rates_per_s = [RATE, ...], or lowest_rate_per_s and rungs: so many rates from it to rate_per_s"
+        )
+    if rungs and len(set(_spread(lowest, highest, rungs))) < rungs:
+        raise ValueError(f"there aren't so many different rates between {lowest} and {highest}")
+
+
+def _not_given(ladder: str | None, _before: Mapping[str, Any]) -> None:
+    if ladder is not None:
+        raise ValueError("it is filled in for each rung: leave it out")
 
 
 def _backlog_fits(backlog: Backlog | None, before: Mapping[str, Any]) -> None:
@@ -104,7 +153,9 @@ class Workload:
 
     `pacing` says what the rate is: an open loop offers it, whatever becomes of it; a search looks for the highest rate up to
     it that the system sustains, and measures there; a closed loop sends whenever a producer's window has room, at most at it
-    (with a window of one: a strictly ordered stream; with a large one: overdriven). `expected_rate_per_s`: a search begins up to an
+    (with a window of one: a strictly ordered stream; with a large one: overdriven); a ladder is run as one open loop per rung, up to
+    it: those of `rates_per_s`, or `rungs` spread from `lowest_rate_per_s`. `goal_p99_ms`: of the response latency, what a ladder is
+    asked for. `ladder`: whose rung an open loop is. `expected_rate_per_s`: a search begins up to an
     octave below it (best below what it will find: a step that narrowly fails is tried again), and disk space is planned for it where
     the rate is only a bound. `search_steps`: after how many a search takes the best so far (not given: 28, or 16 short ones).
 
@@ -130,6 +181,11 @@ class Workload:
     pacing: Pacing = "open-loop"
     expected_rate_per_s: Annotated[int | None, Range(1), Checked(_expected_below)] = None
     search_steps: Annotated[int | None, Range(1, 100), Checked(_searches)] = None
+    rates_per_s: Annotated[tuple[Annotated[int, Range(1, 100_000_000)], ...], Checked(_ascend)] = ()
+    lowest_rate_per_s: Annotated[int | None, Range(1, 100_000_000), Checked(_below_the_highest)] = None
+    rungs: Annotated[int | None, Range(2, MOST_RUNGS), Checked(_are_rungs)] = None
+    goal_p99_ms: Annotated[float | None, Range(0.001, 3_600_000), Checked(_of_a_ladder)] = None
+    ladder: Annotated[str | None, Checked(_not_given)] = None
     topics: Annotated[int, Range(1, 1_000)] = 1
     partitions: Annotated[int, Range(1, 10_000)] = 6
     producers: Annotated[int, Range(1, 1_000), Checked(_rate_feeds_producers)] = 1
@@ -152,9 +208,18 @@ class Workload:
     @property
     def planned_rate_per_s(self) -> int:
         """Messages likely to be sent in a second: the offered rate, or the expected one where the rate is only an upper bound."""
-        if self.pacing == "open-loop":
+        if self.pacing in ("open-loop", "ladder"):
             return self.rate_per_s
         return self.expected_rate_per_s or max(self.producers, round(self.rate_per_s * _SEARCH_BEGINS_AT))
+
+    @property
+    def rung_rates_per_s(self) -> tuple[int, ...]:
+        """The rates of a ladder, ascending; of any other pacing its one rate."""
+        if self.rates_per_s:
+            return self.rates_per_s
+        if self.lowest_rate_per_s is None or self.rungs is None:
+            return (self.rate_per_s,)
+        return tuple(dict.fromkeys(_spread(self.lowest_rate_per_s, self.rate_per_s, self.rungs)))
 
     @property
     def workers(self) -> int:
@@ -169,5 +234,12 @@ class Workload:
 
 def workload_of(document: Mapping[str, Any]) -> Workload:
     """Reads what `dataclasses.asdict` made of one, unchecked. Raises TypeError for keys of another version."""
-    backlog = document.get("backlog")
-    return Workload(**{**document, "backlog": Backlog(**backlog) if backlog else None})
+    backlog, rates_per_s = document.get("backlog"), tuple(document.get("rates_per_s", ()))
+    return Workload(**{**document, "backlog": Backlog(**backlog) if backlog else None, "rates_per_s": rates_per_s})
+
+
+def _spread(lowest: int, highest: int, count: int) -> list[int]:
+    """So many rates, each the same factor above the one before, as far as three figures tell; the ends are as given."""
+    factors = (highest / lowest) ** (1 / (count - 1))
+    between = [round(float(f"{lowest * factors**step:.3g}")) for step in range(1, count - 1)]
+    return [lowest, *(min(max(rate, lowest), highest) for rate in between), highest]

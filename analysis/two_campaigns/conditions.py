@@ -46,7 +46,7 @@ def conditions(folder: Path, manifest: Mapping[str, Any], report: Mapping[str, A
     hosts = manifest["testbed"]["hosts"]
     roles = Counter(host["role"] for host in hosts)
     types = {role: sorted({host["instance_type"] for host in hosts if host["role"] == role}) for role in roles}
-    workloads = {trial["workload"]["name"]: trial["workload"] for trial in report["trials"]}
+    workloads = {trial["workload"]["name"]: _given(trial["workload"]) for trial in report["trials"]}
     caches = sorted({str(trial["reset"]["method"]) for trial in report["trials"] if trial.get("reset")})
     return {
         "testbed": {
@@ -94,6 +94,11 @@ _PARTS = {"workloads": ".", "effective": ":"}
 
 def _part(key: str, separator: str | None) -> str:
     return key.split(separator)[0] if separator else ""
+
+
+def _given(workload: Mapping[str, Any]) -> dict[str, Any]:
+    """A workload without what it hasn't: versions that don't know a key wrote none."""
+    return {key: value for key, value in workload.items() if value not in (None, [])}
 
 
 def _code(git: Mapping[str, Any]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench.campaign.campaign import Campaign, Experiment
 from bench.campaign.contestant import Contestant
+from bench.campaign.ladder import names_of
 from bench.campaign.order import empty_cells, order_of
 from bench.campaign.system_settings import all_profiles, wrong_client_settings
 from bench.campaign.wrong_contestants import wrong_contestants
@@ -48,8 +49,7 @@ def _wrong(campaign: Campaign) -> Iterator[str]:
         "systems": campaign.systems,
         "contestants": [each.name for each in campaign.contestants],
         "experiments": [each.id for each in campaign.questions],
-        # a trial is named by its workload: over all experiments
-        "workloads": [workload.name for each in campaign.questions for workload in each.workloads],
+        "workloads": [name for each in campaign.questions for name in names_of(each.workloads)],
     }
     for key, names in lists.items():
         yield from _listed_twice(key, names)

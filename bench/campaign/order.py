@@ -14,6 +14,7 @@ from typing import Any, Literal
 from bench.campaign.blocks import BlockKind, places_in
 from bench.campaign.campaign import Campaign
 from bench.campaign.contestant import Contestant
+from bench.campaign.ladder import workloads_in
 from contract.durability import DEFAULT_REPLICATION_FACTOR
 from contract.workload import Workload
 from systems.registry import DURABILITY
@@ -94,8 +95,8 @@ def empty_cells(campaign: Campaign) -> tuple[EmptyCell, ...]:
 
 
 def order_of(campaign: Campaign) -> tuple[TrialSpec, ...]:
-    """All trials in the order they run: blocks in turn; in a block each experiment, workload and promise; in that, everything
-    that makes the same promise back to back: every contestant, and every variant of the level that it has.
+    """All trials in the order they run: blocks in turn; in a block each experiment, workload (or rung of one) and promise; in that,
+    everything that makes the same promise back to back: every contestant, and every variant of the level that it has.
 
     `alternate` reverses these in every second block, `random` shuffles them by the seed, `fixed` keeps the file's order
     (which confounds the contestant with disk fill and time of day, and is flagged in the report). A/A blocks change none of that.
@@ -104,7 +105,8 @@ def order_of(campaign: Campaign) -> tuple[TrialSpec, ...]:
     trials = []
     for block in campaign.all_blocks:
         for each in campaign.questions:
-            for compared, workload in product(_promises(each.durability), each.workloads):
+            inside = workloads_in(block, each.workloads, campaign.seed)
+            for compared, workload in product(_promises(each.durability), inside):
                 contestants = [
                     (contestant, contestant.durability(name))
                     for contestant in campaign.compared_in(each)

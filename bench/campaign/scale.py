@@ -18,10 +18,10 @@ Factor = Annotated[float, Field(gt=0, le=1)]
 class Scale:
     """Each dimension is multiplied by its factor and then kept above its `least_...`, unless it was below that already.
 
-    `rate` is for open loops; `bound` for the rate of searches and closed loops, which is only a bound, and for what they
-    expect. `duration` is for warm-up, measurement, and the bounds on draining and catching up; `producers` for those of one
-    topic. `search_steps`, `blocks` and `aa_blocks` are no factors: no search takes more, and no more are run. Sizes,
-    subscriptions and consumers stay, and so do `in_flight` and `batch_bytes`: they belong to the clients.
+    `rate` is for open loops, and each rung of ladders; `bound` for the rate of searches and closed loops, which is only a
+    bound, and for what they expect. `duration` is for warm-up, measurement, and the bounds on draining and catching up;
+    `producers` for those of one topic. `search_steps`, `blocks` and `aa_blocks` are no factors: no search takes more, and no
+    more are run. Sizes, subscriptions and consumers stay, and so do `in_flight` and `batch_bytes`: they belong to the clients.
     """
 
     rate: Factor = 1.0
@@ -52,13 +52,15 @@ class Scale:
             _at_least(workload.producers // workload.topics, self.producers, self.least_producers)
         )
         rate_per_s = max(producers, self._rate_per_s(workload))
-        expected = workload.expected_rate_per_s
+        expected, lowest = workload.expected_rate_per_s, workload.lowest_rate_per_s
         if expected is not None:
             expected = max(1, round(expected * rate_per_s / workload.rate_per_s))
         return dataclasses.replace(
             workload,
             rate_per_s=rate_per_s,
             expected_rate_per_s=expected,
+            lowest_rate_per_s=lowest and max(producers, self._offered(lowest)),
+            rates_per_s=tuple(dict.fromkeys(max(producers, self._offered(each)) for each in workload.rates_per_s)),
             search_steps=self._search_steps(workload),
             backlog=self._backlog(workload.backlog, workload.topics, topics),
             measure_s=_at_least(workload.measure_s, self.duration, self.least_measure_s),
@@ -71,9 +73,12 @@ class Scale:
         )
 
     def _rate_per_s(self, workload: Workload) -> int:
-        if workload.pacing == "open-loop":
-            return round(_at_least(workload.rate_per_s, self.rate, self.least_rate_per_s))
+        if workload.pacing in ("open-loop", "ladder"):
+            return self._offered(workload.rate_per_s)
         return round(_at_least(workload.rate_per_s, self.bound, self.least_bound_per_s))
+
+    def _offered(self, rate_per_s: int) -> int:
+        return round(_at_least(rate_per_s, self.rate, self.least_rate_per_s))
 
     def _search_steps(self, workload: Workload) -> int | None:
         if workload.pacing != "search" or self.search_steps is None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 import pytest
 
 from contract.message import HEADER_BYTES
-from contract.workload import Workload
+from contract.workload import Workload, workload_of
 from provisioning.document import build
 from provisioning.errors import InvalidInput
 
@@ -25,6 +26,7 @@ def test_every_default_is_visible_in_the_workload() -> None:
     assert dataclasses.asdict(made()) == {
         **MINIMAL,
         "pacing": "open-loop", "expected_rate_per_s": None, "search_steps": None,
+        "rates_per_s": (), "lowest_rate_per_s": None, "rungs": None, "goal_p99_ms": None, "ladder": None,
         "topics": 1, "partitions": 6, "producers": 1, "consumers": 1, "subscriptions": 1, "backlog": None,
         "arrivals": "constant", "partitioning": "sticky", "keys": "none",
         "batching": True, "batch_delay_ms": 1, "batch_bytes": 131072, "in_flight": 5000,
@@ -67,6 +69,25 @@ def test_the_smallest_message_is_the_header() -> None:
         ({"measure_s": 0}, "measure_s", "greater than or equal to 1"),
         ({"in_flight": 0}, "in_flight", "greater than or equal to 1"),
         ({"rate": 5}, "rate", "Valid keys:"),
+        ({"pacing": "ladder"}, "rungs", "a ladder needs rates_per_s = [RATE, ...], or lowest_rate_per_s and rungs"),
+        ({"pacing": "ladder", "rungs": 3}, "rungs", "a ladder needs rates_per_s"),
+        ({"pacing": "ladder", "rates_per_s": [5, 2000], "rungs": 3}, "rungs", "give either rates_per_s, or"),
+        ({"pacing": "ladder", "rates_per_s": [2000]}, "rates_per_s", "give two rates or more"),
+        ({"pacing": "ladder", "rates_per_s": [500, 100, 2000]}, "rates_per_s", "in ascending order"),
+        ({"pacing": "ladder", "rates_per_s": [500, 1000]}, "rates_per_s", "the highest must be rate_per_s = 2000"),
+        ({"pacing": "ladder", "lowest_rate_per_s": 2000, "rungs": 3}, "lowest_rate_per_s", "less than rate_per_s"),
+        ({"pacing": "ladder", "lowest_rate_per_s": 1990, "rungs": 20}, "rungs", "aren't so many different rates"),
+        ({"pacing": "ladder", "lowest_rate_per_s": 3, "rungs": 3, "producers": 4}, "producers", "the lowest rung = 3"),
+        (
+            {"pacing": "ladder", "lowest_rate_per_s": 9, "rungs": 3, "backlog": {"size_bytes": 1}},
+            "backlog",
+            "open-loop",
+        ),
+        ({"rates_per_s": [500, 2000]}, "rates_per_s", "only pacing = 'ladder' has several rates"),
+        ({"rungs": 3}, "rungs", "only pacing = 'ladder' has it"),
+        ({"lowest_rate_per_s": 3}, "lowest_rate_per_s", "only pacing = 'ladder' has it"),
+        ({"goal_p99_ms": 3}, "goal_p99_ms", "only pacing = 'ladder' has it"),
+        ({"ladder": "steady"}, "ladder", "filled in for each rung: leave it out"),
     ],
 )
 def test_impossible_workloads_are_refused(changes: dict[str, Any], key: str, words: str) -> None:
@@ -97,3 +118,17 @@ def test_how_long_a_backlog_takes_to_build() -> None:
     """At the offered rate, counted in messages of this size."""
     assert made(backlog={"size_bytes": 2000 * 1024 * 30}).build_s == 30
     assert made().build_s == 0
+
+
+def test_the_rates_of_a_ladder_are_given_or_spread() -> None:
+    """Spread: each the same factor above the one before, in three figures, from the lowest to the highest as given."""
+    assert made(pacing="ladder", rates_per_s=[100, 700, 2000]).rung_rates_per_s == (100, 700, 2000)
+    assert made(pacing="ladder", lowest_rate_per_s=123, rungs=5).rung_rates_per_s == (123, 247, 496, 996, 2000)
+    assert made().rung_rates_per_s == (2000,)
+
+
+def test_a_workload_is_read_back_as_it_was_written() -> None:
+    """From the JSON of trial.json, and from that of versions that had no ladders."""
+    ladder = made(pacing="ladder", rates_per_s=[100, 2000])
+    assert workload_of(json.loads(json.dumps(dataclasses.asdict(ladder)))) == ladder
+    assert workload_of(MINIMAL) == made()
