@@ -15,6 +15,7 @@ from analysis.checks import Check
 from analysis.client_cpu import ClientCpu, client_cpu_warnings
 from analysis.comparison import BlockRatio, Cell, Comparison, ContestantOutcome, Exclusion, compared_trials
 from analysis.contestants import ContestantDifference
+from analysis.curves.document import Ladder
 from analysis.evidence import Evidence
 from analysis.formatting import (
     bounded,
@@ -67,23 +68,27 @@ def answer(
     client_cpu: Sequence[ClientCpu] = (),
     rankings: Sequence[Ranking] = (),
     differences: Sequence[ContestantDifference] = (),
+    ladders: Sequence[Ladder] = (),
 ) -> Answer:
-    """Puts first in what contestants of one system differ, then the outcomes, then the headline ratios, or rankings where there are
-    more than two contestants. `aa_outcomes`: of A/A blocks, told only where something wasn't met. `checks`: what they only warned of
-    is told, and so is what of `client_cpu` the brokers had to do without.
+    """Puts first in what contestants of one system differ, then the outcomes, the curves of ladders, and the headline ratios, or
+    rankings where there are more than two contestants. `aa_outcomes`: of A/A blocks, told only where something wasn't met. `checks`:
+    what they only warned of is told, and so is what of `client_cpu` the brokers had to do without.
     """
     findings = [each.sentence for each in differences]
     findings += _outcome_sentences(outcomes)
     unsound = {exclusion.trial for exclusion in excluded}
     sound = compared_trials(trials, excluded)
+    findings += [each.sentence for each in ladders]
+    rungs = {each.trial.cell for each in sound if each.trial.ladder}
     # of three contestants or more, a sentence of each pair would fill the first screen
     of_several = several(rankings)
     ranked = {cell: own for cell, own in headlines(rankings).items() if cell in of_several}
     findings += _search_sentences([each for each in sound if each.trial.cell not in ranked])
-    findings += [f"{_where(cell)}: {own.sentence}" for cell, own in ranked.items()]
+    findings += [f"{_where(cell)}: {own.sentence}" for cell, own in ranked.items() if cell not in rungs]
     found = [each for each in comparisons if each.metric != RATE or each.cell not in _offered(sound)]
     found = [each for each in found if each.cell not in ranked]
-    findings += _ratio_sentences(found) if comparisons else _value_sentences(sound)
+    untold = [each for each in sound if each.trial.cell not in rungs]
+    findings += _ratio_sentences(found) if comparisons else _value_sentences(untold)
     if differences:
         findings += _needed_sentences(found, len(comparisons))
     warnings = size_warnings(campaign.manifest)

@@ -28,6 +28,9 @@ from analysis.contestants import contestant_differences
 from analysis.cross_check import CHECKS as NATIVE_CHECKS
 from analysis.cross_check import cross_checks
 from analysis.curve_figure import curve_drawings
+from analysis.curves.curve import curves_of
+from analysis.curves.document import ladders_of
+from analysis.curves.figure import load_curve_drawings
 from analysis.disk_figure import disk_drawings
 from analysis.drawing import Drawing, Drawings, Palette, colours_of
 from analysis.gather import gather
@@ -110,6 +113,8 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
     comparisons, client_cpu = compare(trials, checks, measured), client_cpus(trials, excluded, measured)
     rankings = rank(trials, excluded, checks, measured, comparisons)
     differences = contestant_differences(campaign)
+    prices = (campaign.manifest.get("prices") or {}).get("hosts", {})
+    ladders = ladders_of(curves_of(trials, excluded, checks, measured), prices)
     return Results(
         campaign=campaign,
         trials=trials,
@@ -120,8 +125,11 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
         excluded=excluded,
         comparisons=comparisons,
         rankings=rankings,
+        ladders=ladders,
         answer=answer(
-            campaign, trials, comparisons, outcomes, excluded, aa_outcomes, checks, client_cpu, rankings, differences
+            *(campaign, trials, comparisons, outcomes, excluded, aa_outcomes, checks, client_cpu, rankings),
+            differences=differences,
+            ladders=ladders,
         ),
         contestant_differences=differences,
         client_cpu=client_cpu,
@@ -145,6 +153,7 @@ def draw(found: Results, times: Mapping[str, Drawing], vetting: tuple[Drawing, .
     compared = [evidence for evidence in found.trials if not evidence.trial.is_aa]
     crowded = {each.cell for each in found.rankings if len(each.places) > MOST_DRAWN_IN_PAIRS}
     return Drawings(
+        load_curves=tuple(load_curve_drawings(found.ladders, palette)),
         ratios=tuple(ratio_drawings([each for each in found.comparisons if each.cell not in crowded])),
         rankings=tuple(ranking_drawings(found.rankings, palette)),
         curves=tuple(curve_drawings(compared, palette)),

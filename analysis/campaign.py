@@ -60,6 +60,11 @@ class Trial:
         return workload
 
     @property
+    def ladder(self) -> str | None:
+        """The ladder of which its workload is a rung."""
+        return self.workload.get("ladder")
+
+    @property
     def block(self) -> int:
         return int(self.document["block"])
 

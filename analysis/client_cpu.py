@@ -40,7 +40,7 @@ def client_cpus(
     us_per_message = {each.trial: each.value for each in measured if each.metric == CLIENT_CPU}
     found: dict[tuple[Cell, str], list[tuple[float, float, float | None]]] = {}
     for evidence in compared_trials(trials, excluded):
-        us, used = us_per_message.get(evidence.trial.name), _cores(evidence)
+        us, used = us_per_message.get(evidence.trial.name), client_cores(evidence)
         if us is not None and used is not None:
             key = (evidence.trial.cell, evidence.trial.contestant)
             found.setdefault(key, []).append((us, used, _shared_cpus(evidence)))
@@ -55,6 +55,13 @@ def client_cpus(
         )
         for (cell, contestant), own in sorted(found.items())
     ]
+
+
+def client_cores(evidence: Evidence) -> float | None:
+    """Used by all workers in the measure phase; None if one of them didn't tell."""
+    used = [measured_cores(worker) for worker in evidence.trial.document["observations"].get("workers") or []]
+    known = [cores for cores in used if cores is not None]
+    return sum(known) if known and len(known) == len(used) else None
 
 
 def client_cpu_warnings(found: Sequence[ClientCpu]) -> Iterator[str]:
@@ -74,13 +81,6 @@ def client_cpu_warnings(found: Sequence[ClientCpu]) -> Iterator[str]:
 
 def _took(own: ClientCpu) -> str:
     return f"{own.cores:.2f} for {own.contestant} ({own.us_per_message:.1f} us a message)"
-
-
-def _cores(evidence: Evidence) -> float | None:
-    """Used by all workers in the measure phase; None if one of them didn't tell."""
-    used = [measured_cores(worker) for worker in evidence.trial.document["observations"].get("workers") or []]
-    known = [cores for cores in used if cores is not None]
-    return sum(known) if known and len(known) == len(used) else None
 
 
 def _shared_cpus(evidence: Evidence) -> float | None:

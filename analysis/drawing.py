@@ -74,6 +74,7 @@ class Drawing:
 class Drawings:
     """A report's figures, by the chapter that shows them, and their colours."""
 
+    load_curves: tuple[Drawing, ...] = ()
     ratios: tuple[Drawing, ...] = ()
     rankings: tuple[Drawing, ...] = ()
     curves: tuple[Drawing, ...] = ()
@@ -85,7 +86,10 @@ class Drawings:
     @property
     def all(self) -> tuple[Drawing, ...]:
         """Every figure, in the order of the page."""
-        return (*self.rankings, *self.ratios, *self.curves, *self.times, *self.disks, *self.vetting)
+        return (
+            *(*self.load_curves, *self.rankings, *self.ratios, *self.curves),
+            *(*self.times, *self.disks, *self.vetting),
+        )
 
 
 @dataclass(frozen=True)

@@ -78,13 +78,14 @@ class MachineUse:
 
 @dataclass(frozen=True)
 class DaemonUse:
-    """One daemon over the measure phase. `user_cores`: CPU time in user mode per second."""
+    """One daemon over the measure phase. `cores`: CPU time per second, `user_cores`: of that in user mode."""
 
     host: str
     daemon: str
     rss_highest_bytes: float | None
     cpu_s: float | None
     user_cores: float | None = None
+    cores: float | None = None
 
 
 def measured_cores(worker: Mapping[str, Any]) -> float | None:

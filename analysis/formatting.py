@@ -70,6 +70,11 @@ def bounded_quantity(found: Mapping[str, Any], unit: str) -> str:
     return bounded(found, lambda value: quantity(value, unit))
 
 
+def within_quantity(low: float, high: float | None, unit: str) -> str:
+    """Bounds with a unit."""
+    return within(low, high, lambda value: quantity(value, unit))
+
+
 def bounded_number(found: Mapping[str, Any]) -> str:
     """The same, a bare number."""
     return bounded(found, number)

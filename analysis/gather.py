@@ -120,7 +120,8 @@ def _daemons(rows: Sequence[Any]) -> list[DaemonUse]:
     for host, daemon in names:
         own = {row["metric"]: row for row in rows if (row["host"], row["source"]) == (host, daemon)}
         rss_bytes, cpu_s = _value(own, "rss_bytes", "highest"), _value(own, "cpu_s", "growth")
-        found.append(DaemonUse(host, daemon, rss_bytes, cpu_s, _per_second(own, "cpu_user_s")))
+        user_cores, cores = (_per_second(own, counter) for counter in ("cpu_user_s", "cpu_s"))
+        found.append(DaemonUse(host, daemon, rss_bytes, cpu_s, user_cores, cores))
     return found
 
 

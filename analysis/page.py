@@ -33,6 +33,7 @@ def render_page(report: Mapping[str, Any], drawings: Drawings) -> str:
         *(formatting.number, formatting.quantity, formatting.size, formatting.ratio, formatting.moment),
         *(formatting.words, formatting.plain, formatting.p_value, formatting.ratios),
         *(formatting.bounded, formatting.bounded_number, formatting.bounded_quantity),
+        formatting.within_quantity,
     )
     environment.filters["turned"] = _turned
     environment.filters.update({function.__name__: _with_value(function) for function in filters})

@@ -15,6 +15,7 @@ from analysis.client_cpu import ClientCpu
 from analysis.comparison import BlockRatio, Comparison, ContestantOutcome, Exclusion
 from analysis.contestants import ContestantDifference
 from analysis.cross_check import CrossCheck
+from analysis.curves.document import Ladder, curves_document
 from analysis.evidence import Evidence
 from analysis.metrics import Measurement, is_withheld
 from analysis.outputs import OWN
@@ -52,6 +53,7 @@ class Results:
     client_cpu: Sequence[ClientCpu] = ()
     rankings: Sequence[Ranking] = ()
     contestant_differences: Sequence[ContestantDifference] = ()
+    ladders: Sequence[Ladder] = ()
 
 
 def report_document(results: Results) -> dict[str, Any]:
@@ -68,6 +70,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "aa_outcomes": [asdict(outcome) for outcome in results.aa_outcomes],
         "comparisons": [_comparison(found) for found in results.comparisons],
         "rankings": rankings_document(results.rankings),
+        "curves": curves_document(results.ladders, campaign.manifest.get("prices")),
         "client_cpu": [asdict(found) for found in results.client_cpu],
         "contestant_differences": [
             {**asdict(found), "sentence": found.sentence} for found in results.contestant_differences
