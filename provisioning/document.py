@@ -133,7 +133,10 @@ def build(
         return adapter.validate_json(json.dumps([_whole(document)], default=str), strict=True)[0]
     except ValidationError as error:
         found = error.errors(include_url=False)
-        lines = [_line(cls, {**problem, "loc": problem["loc"][1:]}, named or {}) for problem in found[:MOST_PROBLEMS]]
+        told: set[tuple[str, ...]] = set()
+        lines = [
+            _line(cls, {**problem, "loc": problem["loc"][1:]}, named or {}, told) for problem in found[:MOST_PROBLEMS]
+        ]
         more = [f"and {len(found) - MOST_PROBLEMS:,} more."] if len(found) > MOST_PROBLEMS else []
         raise InvalidInput("\n".join(f"{where}: {line}" for line in [*lines, *more])) from None
     except RecursionError:
@@ -156,14 +159,17 @@ def printable(text: str) -> str:
     return text
 
 
-def _line(cls: type[Any], problem: Any, named: Mapping[str, str]) -> str:
+def _line(cls: type[Any], problem: Any, named: Mapping[str, str], told: set[tuple[str, ...]]) -> str:
+    """A problem in words. `told`: the tables of which the valid keys have been listed, which is done once."""
     location = [part for part in problem["loc"] if isinstance(part, int | str)]
     key = ".".join(str(part) for part in location)[:MOST_SHOWN] or "the file"
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        valid = _keys_at(cls, location[:-1])
+        valid, table = _keys_at(cls, location[:-1]), tuple(part for part in location[:-1] if isinstance(part, str))
         close = difflib.get_close_matches(str(location[-1])[:MOST_SHOWN], valid, n=1)
         guess = f" Did you mean {close[0]!r}?" if close else ""
-        return f"unknown key {key!r}.{guess} Valid keys: {', '.join(valid)}."
+        listed = "" if table in told else f" Valid keys: {', '.join(valid)}."
+        told.add(table)
+        return f"unknown key {key!r}.{guess}{listed}"
     if problem["type"] == "missing":
         return f"key {key!r} is missing."
     message = str(problem["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")

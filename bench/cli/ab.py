@@ -36,7 +36,7 @@ from systems.registry import DURABILITY, SYSTEMS
 
 _EXAMPLES = {
     "--set": "broker.num.io.threads=16",
-    "--memory": "broker.heap=1g",
+    "--memory": "broker.SIZE=1g",
     "--client": "batch_delay_ms=5",
 }
 _HEADER = "# Written by `samebox ab`. Copy it, change it, and run it with `samebox run` or `samebox campaign local`.\n"
