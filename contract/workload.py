@@ -11,6 +11,7 @@ from contract.constraints import Checked, Pattern, Range
 from contract.message import HEADER_BYTES
 
 Pacing = Literal["open-loop", "search", "closed-loop", "ladder"]
+Warmup = Literal["fixed", "until-steady"]
 Arrivals = Literal["constant", "poisson"]
 Partitioning = Literal["sticky", "round-robin"]
 Keys = Literal["none", "round-robin", "random"]
@@ -20,6 +21,8 @@ COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
 _SEARCH_BEGINS_AT = 1 / 32
 _MOST_POOL_BYTES = 256 * 2**20
 MOST_RUNGS = 50
+# the least that a warm-up until steady must be allowed to take: in less there is nothing to tell a steady system by
+LEAST_BOUND_S = 20.0
 
 
 def _rate_feeds_producers(producers: int, before: Mapping[str, Any]) -> None:
@@ -131,6 +134,17 @@ def _backlog_fits(backlog: Backlog | None, before: Mapping[str, Any]) -> None:
         )
 
 
+def _can_be_steady(warmup: Warmup, before: Mapping[str, Any]) -> None:
+    if warmup == "fixed":
+        return
+    if before.get("pacing", "open-loop") != "open-loop" or before.get("backlog") is not None:
+        raise ValueError(
+            "only a rate that is offered throughout gets steady: it needs pacing = 'open-loop' and no backlog"
+        )
+    if before.get("warmup_s", LEAST_BOUND_S) < LEAST_BOUND_S:
+        raise ValueError(f"warmup_s is the longest that it may take: set it to {LEAST_BOUND_S:g} or more")
+
+
 @dataclass(frozen=True)
 class Backlog:
     """What is left unread first, and who reads it then. Its phases: build, drain, tail (`measure_s` long).
@@ -164,7 +178,8 @@ class Workload:
     alone. Sticky partitioning keeps to one partition for a batch and then moves on; round-robin moves on with every message;
     with keys (of a pool of 10,000) the key's hash chooses. `payload_pool` is how many different bodies a producer sends in turn
     (1 = always the same; not given = as many as fit 4 MiB). The seconds are those of the schedule; `drain_s` bounds how long
-    late sends, acknowledgements and consumers may take after it.
+    late sends, acknowledgements and consumers may take after it. A `warmup` until steady ends as soon as latency is, after `warmup_s`
+    at the latest.
     """
 
     # as all of an operator's file; and a default may not suit the fields that are given
@@ -203,6 +218,7 @@ class Workload:
     compressible_share: Annotated[float, Range(0, 1)] = 0.5
     payload_pool: Annotated[int | None, Range(1, 100_000), Checked(_pool_fits)] = None
     warmup_s: Annotated[float, Range(0, 86_400)] = 10.0
+    warmup: Annotated[Warmup, Checked(_can_be_steady)] = "fixed"
     drain_s: Annotated[float, Range(1, 86_400)] = 30.0
 
     @property

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from contract.workload import Backlog, Workload
+from contract.workload import LEAST_BOUND_S, Backlog, Workload
 
 Factor = Annotated[float, Field(gt=0, le=1)]
 
@@ -64,13 +64,16 @@ class Scale:
             search_steps=self._search_steps(workload),
             backlog=self._backlog(workload.backlog, workload.topics, topics),
             measure_s=_at_least(workload.measure_s, self.duration, self.least_measure_s),
-            warmup_s=_at_least(workload.warmup_s, self.duration, self.least_warmup_s),
+            warmup_s=_at_least(workload.warmup_s, self.duration, self._least_warmup_s(workload)),
             drain_s=_at_least(workload.drain_s, self.duration, self.least_drain_s),
             topics=topics,
             partitions=round(_at_least(workload.partitions, self.partitions, self.least_partitions)),
             producers=producers,
             consumers=workload.consumers // workload.topics * topics,
         )
+
+    def _least_warmup_s(self, workload: Workload) -> float:
+        return self.least_warmup_s if workload.warmup == "fixed" else max(self.least_warmup_s, LEAST_BOUND_S)
 
     def _rate_per_s(self, workload: Workload) -> int:
         if workload.pacing in ("open-loop", "ladder"):

@@ -144,6 +144,7 @@ def schedule_of(spec: LoadSpec) -> Schedule:
         seed=spec.seed,
         build_ns=round(workload.build_s * SECOND_NS),
         catch_up_ns=round(workload.backlog.catch_up_s * SECOND_NS) if workload.backlog else 0,
+        until_steady=workload.warmup == "until-steady",
     )
 
 

@@ -3,62 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from typing import Any
 
 from bench.load.abort import Abort, AcknowledgementWatch, of_silence, of_worker
-from bench.load.jobs import CATCH_UP
 from bench.load.load import Hooks, LoadSpec
+from bench.load.phase_end import BacklogWatch, PhaseEnd
+from bench.load.warmup_watch import WarmupWatch
 from bench.load.workers import Workers
 from bench.worker.schedule import SECOND_NS, Phase, Schedule
-from contract.workload import Workload
 from provisioning.hosts.looks import looks
 
 _TICK_S = 0.25
-ANNOUNCED_NS = 3 * SECOND_NS
-# Workers report their counts at intervals, each at its own time: below this, it is unknown whether anything is left unread.
-_AS_GOOD_AS_READ_S = 1.5
-_AS_GOOD_AS_READ_MESSAGES = 1_000
-
-
-@dataclass(frozen=True)
-class Drained:
-    """From `drained_ns` on the backlog counts as read, or, unless `caught_up`, it wasn't in the time there was; epoch."""
-
-    drained_ns: int
-    end_ns: int
-    caught_up: bool
-
-
-def left_over(workload: Workload) -> int:
-    """Messages of the backlog that may stay unread."""
-    backlog = workload.backlog
-    return round((1 - backlog.drained_share) * backlog.size_bytes / workload.message_bytes) if backlog else 0
-
-
-class BacklogWatch:
-    """Finds out when a backlog has been read, and announces it: ahead, so that no row of the tail is written as one of the drain.
-
-    To the second only: how long catching up took is worked out from the records. To be asked again and again; answers once.
-    """
-
-    def __init__(self, workload: Workload, schedule: Schedule, start_ns: int) -> None:
-        self._drain_from_ns = schedule.drain_from_ns(start_ns)
-        self._latest_ns = self._drain_from_ns + schedule.catch_up_ns
-        self._tail_ns = schedule.measure_ns
-        self._left = max(
-            _AS_GOOD_AS_READ_MESSAGES, round(_AS_GOOD_AS_READ_S * workload.rate_per_s), left_over(workload)
-        )
-
-    def found(self, workers: Workers, now_ns: int) -> Drained | None:
-        """What is known at `now_ns` (epoch, the workers' clock)."""
-        if now_ns < self._drain_from_ns + SECOND_NS:
-            return None
-        announced_ns = now_ns + ANNOUNCED_NS
-        if announced_ns >= self._latest_ns:
-            return Drained(max(self._latest_ns, announced_ns), max(self._latest_ns, announced_ns), caught_up=False)
-        if workers.unread(of=CATCH_UP) > self._left:
-            return None
-        return Drained(announced_ns, announced_ns + self._tail_ns, caught_up=True)
 
 
 class Run:
@@ -72,7 +27,8 @@ class Run:
         self._start_ns: int | None = None
         self._producers_over_ns: int | None = None
         self._watched_ns: int | None = None
-        self.drained: Drained | None = None
+        self._phase_end: PhaseEnd | None = None
+        self._warmup: WarmupWatch | None = None
 
     def follow(self) -> Abort | None:
         abort = self._await_ready()
@@ -102,9 +58,17 @@ class Run:
         """As they came about; none if the load never started."""
         if self._start_ns is None:
             return ()
-        if self.drained is None:
+        if self._phase_end is None:
             return self._schedule.phases(self._start_ns)
-        return self._schedule.phases(self._start_ns, self.drained.drained_ns, self.drained.end_ns)
+        return self._schedule.phases(self._start_ns, self._phase_end.at_ns, self._phase_end.end_ns)
+
+    def caught_up(self) -> bool | None:
+        """Whether a backlog was read in time; None if there was none, or the run ended before."""
+        return self._phase_end.in_time if self._spec.workload.backlog and self._phase_end is not None else None
+
+    def observations(self) -> dict[str, Any]:
+        """What is to be kept with the trial of a warm-up that lasted until the system was steady."""
+        return {"warmup": self._warmup.to_json()} if self._warmup is not None else {}
 
     def _now_ns(self) -> int:
         """Since the epoch, by the workers' clock."""
@@ -127,21 +91,25 @@ class Run:
     def _follow_producers(self, start_ns: int) -> Abort | None:
         watch = AcknowledgementWatch(self._limits.nothing_acknowledged_s)
         backlog = BacklogWatch(self._spec.workload, self._schedule, start_ns) if self._spec.workload.backlog else None
+        self._warmup = WarmupWatch(self._schedule, start_ns) if self._schedule.until_steady else None
         producers = self._workers.of_role("producer")
         while not all(worker.over for worker in producers):
             abort = self._step() or watch.check(self._workers)
             if abort is not None:
                 return abort
-            if backlog is not None and self.drained is None:
-                self._look_at(backlog)
+            if self._phase_end is None and backlog is not None:
+                self._announce(backlog.found(self._workers, self._now_ns()))
+            elif self._phase_end is None and self._warmup is not None:
+                self._announce(self._warmup.found(self._now_ns()))
         return watch.check_end(self._workers, self._load_ends_s)
 
-    def _look_at(self, backlog: BacklogWatch) -> None:
-        self.drained = backlog.found(self._workers, self._now_ns())
-        if self.drained is not None:
-            order = {"drained_ns": self.drained.drained_ns, "end_ns": self.drained.end_ns}
+    def _announce(self, phase_end: PhaseEnd | None) -> None:
+        """Tells all workers ahead when a phase will end, once it is known."""
+        if phase_end is not None:
+            self._phase_end = phase_end
+            order = {"phase_ends_ns": phase_end.at_ns, "end_ns": phase_end.end_ns}
             self._workers.tell(self._workers.all, order)
-            self._load_ends_s = time.monotonic() + (self.drained.end_ns - self._now_ns()) / SECOND_NS
+            self._load_ends_s = time.monotonic() + (phase_end.end_ns - self._now_ns()) / SECOND_NS
 
     def _drain(self) -> Abort | None:
         """Waits until every subscription has what was acknowledged and nothing more comes, or it takes too long."""
@@ -183,6 +151,8 @@ class Run:
         while worker is not None:
             if self._spec.sampled and self._start_ns is not None:
                 self._workers.sample(worker, self._start_ns)
+            if self._warmup is not None:
+                self._warmup.note(worker)
             abort = abort or of_worker(worker)
             worker = self._workers.next(0)
         return abort

@@ -76,11 +76,12 @@ class WorkerPool:
             workers=self._workers.observations(),
             files=tuple(file for worker in self._workers.all for file in worker.files),
             samples=tuple(self._workers.samples),
-            caught_up=run.drained.caught_up if run.drained is not None else None,
+            caught_up=run.caught_up(),
             unread=self._workers.unread(),
             first_acknowledgement_ms=self._workers.first_acknowledgement_ms(),
             watched_until_ns=run.watched_until_ns(),
             clients=self._workers.clients(),
+            observations=run.observations(),
             abort=abort.to_json() if abort is not None else None,
         )
 

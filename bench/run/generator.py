@@ -89,7 +89,7 @@ class WorkerGenerator:
                 result = self.pool.run(load, hooks)
         if result.caught_up is not None:
             observations["caught_up"] = result.caught_up
-        return dataclasses.replace(result, observations=observations)
+        return dataclasses.replace(result, observations={**result.observations, **observations})
 
     def collect_logs(self, target: Path) -> None:
         """Does nothing: the workers' last words are in their observations."""

@@ -14,13 +14,13 @@ from typing import Any
 class Control:
     """The orders for one job, set by one thread and read by others. An abort is also a stop, and ends the wait for the start.
 
-    All times are since the epoch: `start_ns` is the start instant, `drained_ns` when the backlog counts as read, `end_ns` when the
-    load ends.
+    All times are since the epoch: `start_ns` is the start instant, `phase_ends_ns` when a phase ends whose length shows during the
+    run (a backlog counts as read, or the system as warm), `end_ns` when the load ends.
     """
 
     def __init__(self, *, on_end: Callable[[], None] = lambda: None) -> None:
         self.start_ns: int | None = None
-        self.drained_ns: int | None = None
+        self.phase_ends_ns: int | None = None
         self.end_ns = sys.maxsize
         self._late_ns = 0
         self.stopped = False
@@ -31,7 +31,7 @@ class Control:
     def require_in_time(self) -> None:
         """Raises TimeoutError if the end of a phase became known after it: rows written until then may name the wrong phase."""
         if self._late_ns > 0:
-            raise TimeoutError(f"end-of-backlog message arrived {self._late_ns / 1e9:.1f} s late")
+            raise TimeoutError(f"the order that ends a phase arrived {self._late_ns / 1e9:.1f} s late")
 
     def abort(self, reason: str) -> None:
         """End promptly, keep what is recorded. The first reason stands."""
@@ -52,9 +52,9 @@ class Control:
         if "start_ns" in order:
             self.start_ns = int(order["start_ns"])
             self._told.set()
-        elif "drained_ns" in order:
-            self.drained_ns, self.end_ns = int(order["drained_ns"]), int(order["end_ns"])
-            self._late_ns = time.time_ns() - min(self.drained_ns, self.end_ns)
+        elif "phase_ends_ns" in order:
+            self.phase_ends_ns, self.end_ns = int(order["phase_ends_ns"]), int(order["end_ns"])
+            self._late_ns = time.time_ns() - min(self.phase_ends_ns, self.end_ns)
         elif "abort" in order:
             self.abort(str(order["abort"]))
         elif "stop" in order:

@@ -1,7 +1,8 @@
 """A worker's job as one line of JSON, and its protocol.
 
-To the worker: the job; then {"start_ns": ...} (epoch, the start barrier); where a backlog is read, {"drained_ns": ...,
-"end_ns": ...} (both still to come: from when on it counts as read, and when the load ends); then {"stop": true} (consumers:
+To the worker: the job; then {"start_ns": ...} (epoch, the start barrier); where the length of a phase shows during the run,
+{"phase_ends_ns": ..., "end_ns": ...} (both still to come: from when on a backlog counts as read, or the system as warm, and when the
+load ends); then {"stop": true} (consumers:
 all has arrived) or {"abort": "reason"}. After its `done`, another job, or {"leave": true}. The end of its input means abort.
 From the worker, one JSON object a line, `event` first: `ready`, `progress` (twice a second), `file` (a record file is whole),
 `done`, or `failed`.

@@ -6,7 +6,7 @@ Offsets count from the start instant. They come in chunks, so that memory stays 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -30,7 +30,7 @@ class Schedule:
     """`rate_per_s` over all producers. Constant arrivals of the producers are interleaved; Poisson ones are independent.
 
     With a `build_ns` a backlog is built for so long, then read, which takes at most `catch_up_ns` and ends when it has been read. The
-    tail of `measure_ns` follows.
+    tail of `measure_ns` follows. A warm-up `until_steady` may end before `warmup_ns` are over, and the schedule so much earlier.
     """
 
     rate_per_s: int
@@ -41,10 +41,11 @@ class Schedule:
     seed: int
     build_ns: int = 0
     catch_up_ns: int = 0
+    until_steady: bool = False
 
     @property
     def duration_ns(self) -> int:
-        """From the start instant to the end of the last phase, however long a backlog takes to read."""
+        """From the start instant to the end of the last phase, however long a backlog takes to read, or a warm-up."""
         return self.warmup_ns + self.build_ns + self.catch_up_ns + self.measure_ns
 
     @property
@@ -56,29 +57,30 @@ class Schedule:
         """When the consumers of the backlog begin."""
         return start_ns + self.warmup_ns + self.build_ns
 
-    def phases(self, start_ns: int, drained_ns: int | None = None, end_ns: int | None = None) -> tuple[Phase, ...]:
+    def phases(self, start_ns: int, phase_ends_ns: int | None = None, end_ns: int | None = None) -> tuple[Phase, ...]:
         """The phases of a run that starts at `start_ns`, without those of no length.
 
-        `drained_ns`, `end_ns`: when the backlog was read and when the run ends, once these are known; until then the drain
-        lasts as long as it may.
+        `phase_ends_ns`, `end_ns`: when the phase ends whose length shows during the run (the drain, or a warm-up until steady) and when
+        the run does, once these are known; until then that phase lasts as long as it may.
         """
-        drain = self.drain_from_ns(start_ns)
-        last: tuple[Phase, ...]
-        if not self.build_ns:
-            last = (Phase("measure", drain, drain + self.measure_ns),)
+        before: tuple[Phase, ...]
+        warm, drain = start_ns + self.warmup_ns, self.drain_from_ns(start_ns)
+        if self.build_ns:
+            drained = drain + self.catch_up_ns if phase_ends_ns is None else phase_ends_ns
+            before = (Phase("warmup", start_ns, warm), Phase("build", warm, drain), Phase("drain", drain, drained))
+            last = Phase("tail", drained, drained + self.measure_ns)
         else:
-            latest = drain + self.catch_up_ns
-            drained = drained_ns if drained_ns is not None else latest
-            end = min(end_ns, drained + self.measure_ns) if end_ns is not None else drained + self.measure_ns
-            build = Phase("build", start_ns + self.warmup_ns, drain)
-            last = (build, Phase("drain", drain, drained), Phase("tail", drained, end))
-        phases = (Phase("warmup", start_ns, start_ns + self.warmup_ns), *last)
-        return tuple(phase for phase in phases if phase.start_ns < phase.end_ns)
+            warm = phase_ends_ns if self.until_steady and phase_ends_ns is not None else warm
+            before = (Phase("warmup", start_ns, warm),)
+            last = Phase("measure", warm, warm + self.measure_ns)
+        if end_ns is not None:
+            last = replace(last, end_ns=min(end_ns, last.end_ns))
+        return tuple(phase for phase in (*before, last) if phase.start_ns < phase.end_ns)
 
-    def measured(self, start_ns: int, drained_ns: int | None = None, end_ns: int | None = None) -> Phase | None:
+    def measured(self, start_ns: int, phase_ends_ns: int | None = None, end_ns: int | None = None) -> Phase | None:
         """The phase that a run's figures describe: the drain where a backlog is read; None if it had no length. As `phases`."""
         name = "drain" if self.build_ns else "measure"
-        return next((phase for phase in self.phases(start_ns, drained_ns, end_ns) if phase.name == name), None)
+        return next((phase for phase in self.phases(start_ns, phase_ends_ns, end_ns) if phase.name == name), None)
 
     def offsets_ns(self, producer: int) -> Iterator[NDArray[np.int64]]:
         """The intended times of one producer, ascending, in chunks of CHUNK_MESSAGES (the last may be shorter)."""

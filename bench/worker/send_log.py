@@ -96,6 +96,16 @@ class SendLog:
         if self._on_settled is not None:
             self._on_settled()
 
+    def latencies_between(self, since_ns: int, until_ns: int) -> NDArray[np.int64]:
+        """Response latencies (ns) of what was acknowledged from `since_ns` until `until_ns` (monotonic) and isn't written yet."""
+        found: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+        for block in list(self._blocks.values()):
+            intended_ns = block.intended_ns
+            acked = np.frombuffer(block.acked, np.int64)[: len(intended_ns)]
+            recent = (acked >= since_ns) & (acked < until_ns)
+            found.append(acked[recent] + self._files.anchor_ns - intended_ns[recent])
+        return np.concatenate(found)
+
     def sweep(self) -> None:
         """Writes the blocks of which everything is known. Raises OSError."""
         for key, block in list(self._blocks.items()):

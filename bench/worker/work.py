@@ -30,6 +30,7 @@ from bench.worker.job import Cause, Job
 from bench.worker.message import message_maker
 from bench.worker.open_loop import SendingLoop
 from bench.worker.receive_log import Batch, ReceiveLog
+from bench.worker.recent_latency import RecentLatency
 from bench.worker.records import RecordFiles
 from bench.worker.schedule import SECOND_NS
 from bench.worker.send_log import SendLog
@@ -102,10 +103,12 @@ class _Work:
         else:
             loop = SendingLoop(window, make, job.schedule, start_ns, job.index)
         usage = Usage(self.clock, start_ns)
+        recent = RecentLatency(log) if job.schedule.until_steady else None
 
         def counts() -> dict[str, Any]:
             return {
                 "at_ns": self.clock.now_ns(),
+                **(recent.look() if recent is not None else {}),
                 "sent": window.sent,
                 "acked": log.acked,
                 "errors": log.failures,
@@ -178,8 +181,8 @@ class _Work:
         )
 
     def _instants(self) -> tuple[int, int | None, int]:
-        """The start of the run, the end of the drain and the end of the load, as known so far."""
-        return self.control.start_ns or 0, self.control.drained_ns, self.control.end_ns
+        """The start of the run, the end of the phase whose length shows, and the end of the load, as known so far."""
+        return self.control.start_ns or 0, self.control.phase_ends_ns, self.control.end_ns
 
     def _ready(self, client: Producer | Consumer) -> None:
         self.emit("ready", {"now_ns": self.clock.now_ns(), "client": dict(client.configuration())})

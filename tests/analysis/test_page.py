@@ -129,6 +129,15 @@ def test_checks_say_why_they_only_warn_and_which_hosts_are_peculiar(document: di
     assert "metadata-1 not judged: t3.medium is burstable" in said
 
 
+def test_a_warm_up_until_steady_is_called_so(document: dict[str, Any], text: str) -> None:
+    """With its bound; one of fixed length, and that of results which know no other, is as long as it says."""
+    assert "2 s warm-up, 6 s measured" in text
+    changed = copy.deepcopy(document)
+    for trial in changed["trials"]:
+        trial["workload"] |= {"warmup": "until-steady", "warmup_s": 60}
+    assert "warm-up until steady, 60 s at most; 6 s measured" in text_of(render_page(changed, Drawings()))
+
+
 def test_tables_sort_by_value(page: str) -> None:
     """What is shown is rounded and has units; the whole value is beside it, and the script that sorts is in the page."""
     assert re.search(r'<data value="25\d{9}">25\.\d GB</data>', page), "a host's memory"

@@ -36,7 +36,7 @@ from bench.run.equipped import Equipped
 from bench.run.manifest import Origin, manifest_of
 from bench.run.runner import require_continuable
 from bench.run.vetted import Vetted
-from contract.workload import Workload
+from contract.workload import LEAST_BOUND_S, Workload
 from provisioning.document import build
 from provisioning.errors import InvalidInput
 from systems.registry import SYSTEMS
@@ -108,6 +108,13 @@ def test_a_scale_shrinks_each_dimension_by_its_own_rule() -> None:
     assert (small.rate_per_s, small.partitions, small.warmup_s, small.measure_s, small.drain_s) == (500, 200, 6, 18, 30)
     grown = dataclasses.replace(small, rate_per_s=50_000, partitions=2000, warmup_s=60, measure_s=180, drain_s=300)
     assert grown == full
+
+
+def test_a_warm_up_until_steady_keeps_the_time_that_it_takes_to_tell() -> None:
+    """A scale doesn't shrink its bound below what a campaign file may say."""
+    full = workload(warmup_s=120, warmup="until-steady")
+    assert Scale(duration=0.1).of(full).warmup_s == LEAST_BOUND_S
+    assert Scale(duration=0.5).of(full).warmup_s == 60
 
 
 def test_nothing_is_shrunk_below_its_least_and_what_is_below_stays() -> None:

@@ -89,6 +89,20 @@ def test_a_trial_records_what_its_clients_give_their_library() -> None:
     assert (client["producer"]["compression.type"], client["consumer"]["auto.offset.reset"]) == ("lz4", "earliest")
 
 
+def test_what_a_load_says_of_its_warm_up_is_kept_with_the_trial() -> None:
+    """Beside what the trial itself observes."""
+
+    class Watching(WorkerPool):
+        def run(self, spec: LoadSpec, hooks: Hooks) -> LoadResult:
+            return dataclasses.replace(super().run(spec, hooks), observations={"warmup": {"steady": True}})
+
+    given: Any = Watching()
+    workers = WorkerGenerator(order_of(load_campaign(SMOKE))[0], PLAN, [], given)
+    result = workers.load(Endpoints("127.0.0.1:1", {}), Hooks(), stored=lambda: 0)
+    assert result.observations["warmup"] == {"steady": True}
+    assert "client" in result.observations
+
+
 def test_every_search_begins_elsewhere_and_the_same_trial_at_the_same_rate() -> None:
     """By seed and trial: the campaign's blocks and both places of one differ, what is done again doesn't."""
     names = [f"b{block:02d}-{position}-kafka-l2-most" for block in range(1, 51) for position in (1, 2)]

@@ -153,6 +153,6 @@ def test_records_never_lie_in_a_hosts_root(directory: str) -> None:
 def test_an_end_that_is_told_too_late_is_no_end() -> None:
     """A row may have been written under the wrong phase by then: the worker must fail, not guess."""
     control = Control()
-    control.handle({"drained_ns": 1_000, "end_ns": 2_000})
-    with pytest.raises(TimeoutError, match="end-of-backlog message arrived"):
+    control.handle({"phase_ends_ns": 1_000, "end_ns": 2_000})
+    with pytest.raises(TimeoutError, match="the order that ends a phase arrived"):
         control.require_in_time()

@@ -30,7 +30,7 @@ def test_every_default_is_visible_in_the_workload() -> None:
         "topics": 1, "partitions": 6, "producers": 1, "consumers": 1, "subscriptions": 1, "backlog": None,
         "arrivals": "constant", "partitioning": "sticky", "keys": "none",
         "batching": True, "batch_delay_ms": 1, "batch_bytes": 131072, "in_flight": 5000,
-        "compression": "none", "compressible_share": 0.5, "payload_pool": None, "warmup_s": 10.0, "drain_s": 30.0,
+        "compression": "none", "compressible_share": 0.5, "payload_pool": None, "warmup_s": 10.0, "warmup": "fixed", "drain_s": 30.0,
     }  # fmt: skip
 
 
@@ -65,6 +65,10 @@ def test_the_smallest_message_is_the_header() -> None:
         ({"payload_pool": 262_145}, "payload_pool", "less than or equal to 100000"),
         ({"message_bytes": 100_000, "payload_pool": 2_685}, "payload_pool", "would hold 268,500,000 bytes of bodies"),
         ({"backlog": {"size_bytes": 1, "drained_share": 1.1}}, "backlog.drained_share", "less than or equal to 1"),
+        ({"warmup": "until-steady"}, "warmup", "warmup_s is the longest that it may take: set it to 20 or more"),
+        ({"warmup": "until-steady", "warmup_s": 60, "pacing": "search"}, "warmup", "needs pacing = 'open-loop'"),
+        ({"warmup": "until-steady", "warmup_s": 60, "backlog": {"size_bytes": 1}}, "warmup", "and no backlog"),
+        ({"warmup": "until-warm"}, "warmup", "'fixed' or 'until-steady'"),
         ({"rate_per_s": 0}, "rate_per_s", "greater than or equal to 1"),
         ({"measure_s": 0}, "measure_s", "greater than or equal to 1"),
         ({"in_flight": 0}, "in_flight", "greater than or equal to 1"),

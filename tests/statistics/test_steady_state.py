@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from analysis.certainty.shift import shift
 from analysis.steady_state import FALSE_ALARMS, Change
+from bench.load.warmup_watch import ROUNDS, ROUNDS_IN_BOUND, is_steady
 from tests.statistics.measurements import MEASUREMENTS, Measured, Measurement, Warmup, measured, wandering
 from tests.statistics.rules import standard_error
 from tests.statistics.tables import per_cent, show
@@ -118,3 +119,33 @@ def test_the_simulated_rule_is_the_checks() -> None:
     ]
     assert _warned(found, 1.1).tolist() == told
     assert 0 < sum(told) < len(told)
+
+
+def test_how_much_of_a_warm_up_is_left_when_it_is_found_steady(size: Any) -> None:
+    """By the load driver's rule, which decides when to measure. What fades within a few rounds is waited for; what fades more slowly
+    is for the check to tell.
+    """
+    trials, rounds = size.campaigns // FEWER, np.arange(ROUNDS_IN_BOUND)
+    rows, left = [], {}
+    for fades in (0, 2, 5, 10, 40):
+        fading = 1 + (np.exp(-rounds / fades) if fades else np.zeros(ROUNDS_IN_BOUND))
+        row = [f"twice as slow, fading within {fades} rounds" if fades else "steady from the beginning"]
+        for scatter in (0.02, 0.05, 0.1):
+            noise = np.exp(np.random.default_rng(SEED).normal(0, scatter, (trials, ROUNDS_IN_BOUND)))
+            found = [_found_steady_after(list(series)) for series in fading * noise]
+            known = [count for count in found if count is not None]
+            left[fades, scatter] = float(np.median([fading[count - 1] for count in known])) if known else np.nan
+            told = f"{np.median(known):.0f} rounds, {left[fades, scatter]:.2f}" if known else "-"
+            row.append(f"{per_cent(len(known) / trials)}: {told}")
+        rows.append(row)
+    show(
+        f"Share of {trials} warm-ups that were found steady within {ROUNDS_IN_BOUND} rounds: after how many, and how slow it still was",
+        ["latency", "scatter 2 %", "5 %", "10 %"],
+        rows,
+    )
+    assert max(left[fades, 0.02] for fades in (0, 2, 5)) <= 1.1
+
+
+def _found_steady_after(medians: list[float | None]) -> int | None:
+    """How many rounds."""
+    return next((count for count in range(ROUNDS, ROUNDS_IN_BOUND + 1) if is_steady(medians[:count])), None)
