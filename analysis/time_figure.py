@@ -34,7 +34,9 @@ _NS_PER_MS, _MB = 1e6, 1e6
 RECEIVED_OF_BACKLOG = "received of backlog"
 _CPU_DRAWN = ("user", "system", "iowait", "steal")
 _NOTE = "Latency by intended time, one point per second; p99 needs 1,000 messages in the second."
-_NOTE_OF_THIRDS = "The bars are the first and the last third of the measurement, at their p50: they differ."
+_NOTE_OF_THIRDS = (
+    "The bars are the first and the last third of the measurement, at their p50: steady-state warns of this trial."
+)
 Series = dict[int, float]  # second -> value
 
 
