@@ -102,6 +102,7 @@ def measure_floor(
         consumers=1,
         subscriptions=1,
         warmup_s=WARMUP_S,
+        warmup="fixed",
         measure_s=MEASURE_S,
     )
     return tuple(_floor_of(host, pythons, alone, scratch, on_progress) for host in hosts)
