@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.campaign.campaign import Campaign
+from bench.campaign.campaign import Campaign, Experiment
 from bench.campaign.order import TrialSpec
 from bench.campaign.prepared import Prepared
 from bench.checkout import CHECKOUT, PROOFS, SCRATCH
@@ -25,6 +25,7 @@ from bench.run.priming import step_of as priming_step
 from bench.run.revetting import PlannedProbe, agenda, take_probe
 from bench.run.trial import run_trial, steps_of
 from bench.run.vetted import Vetted
+from contract.workload import Workload
 from provisioning.errors import InvalidInput
 from provisioning.hosts.host import on_all
 from provisioning.hosts.inventory import Inventory
@@ -143,7 +144,7 @@ def require_continuable(results: Results, prepared: Prepared, inventory: Invento
         return
     manifest = results.manifest("definition", "testbed")
     as_begun = json.loads(json.dumps(dataclasses.asdict(prepared.campaign)))
-    if as_begun != {**_later_keys(as_begun), **manifest["definition"]}:
+    if as_begun != _whole(manifest["definition"]):
         raise InvalidInput(
             f"{prepared.campaign_file} no longer describes the trials of {results.root}.",
             next_step="Results are written once: start anew with `samebox run CAMPAIGN --again`, which keeps them under their date.",
@@ -158,13 +159,25 @@ def require_continuable(results: Results, prepared: Prepared, inventory: Invento
         )
 
 
-def _later_keys(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a campaign that this samebox has at their defaults: a campaign begun before one was there has it so, too."""
-    return {
-        each.name: each.default
-        for each in dataclasses.fields(Campaign)
-        if each.default is not dataclasses.MISSING and definition[each.name] == each.default
-    }
+def _whole(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest's definition with every key: one that wasn't there yet when the campaign began had what is its default now."""
+
+    def with_workloads(part: Mapping[str, Any]) -> dict[str, Any]:
+        return {**part, "workloads": [{**_defaults(Workload), **workload} for workload in part["workloads"]]}
+
+    experiments = [with_workloads({**_defaults(Experiment), **each}) for each in definition["experiments"]]
+    return with_workloads({**_defaults(Campaign), **definition, "experiments": experiments})
+
+
+def _defaults(kind: type[Campaign | Experiment | Workload]) -> dict[str, Any]:
+    """Key -> its default, as JSON has it."""
+    found = {}
+    for each in dataclasses.fields(kind):
+        if each.default_factory is not dataclasses.MISSING:
+            found[each.name] = each.default_factory()
+        elif each.default is not dataclasses.MISSING:
+            found[each.name] = each.default
+    return dict(json.loads(json.dumps(found)))
 
 
 def _require_same_software(results: Results, software: Mapping[str, Mapping[str, str]]) -> None:

@@ -290,6 +290,20 @@ def test_results_of_another_choice_are_not_continued(file: Path, tmp_path: Path)
         require_continuable(results, prepare(load_campaign(file), file, "local", Choice("tiny")), elsewhere)
 
 
+def test_a_campaign_begun_before_a_key_of_workloads_was_there_is_continued(file: Path, tmp_path: Path) -> None:
+    """It has the key's default; with another value the file no longer describes its trials."""
+    results = Results(tmp_path / "results")
+    begun = manifest(prepare(load_campaign(file), file, "local"))
+    for experiment in begun["definition"]["experiments"]:
+        for each in experiment["workloads"]:
+            del each["warmup"]
+    results.begin(begun, {}, file)
+    require_continuable(results, prepare(load_campaign(file), file, "local"), engine.inventory())
+    file.write_text(CAMPAIGN.replace('name = "small"', 'name = "small"\nwarmup = "until-steady"\nwarmup_s = 60'))
+    with pytest.raises(InvalidInput, match="no longer describes the trials"):
+        require_continuable(results, prepare(load_campaign(file), file, "local"), engine.inventory())
+
+
 def test_a_detached_campaign_is_told_the_choice() -> None:
     """What its host reads is what was typed."""
     task = Task(TASK_SCHEMA, "two.toml", {}, (), Origin("0", {}, ""), Choice("tiny", True))
