@@ -5,6 +5,7 @@ Hosts never reach for the internet: what they lack is brought to them, over SSH 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Lock
@@ -32,8 +33,14 @@ class Store:
         self._notice = notice
         self.way = way
         self._known = {software.name: software for software in known}
-        self._sizes: dict[str, dict[str, int]] = {}
+        self._sizes: dict[str, dict[str, int]] = {}  # by content, which views share
         self._guard = Lock()
+
+    def at(self, software: Iterable[Software]) -> Store:
+        """The same store in which these are meant by their names: deployments of two versions lie side by side on the same hosts."""
+        view = copy.copy(self)
+        view._known = {**self._known, **{each.name: each for each in software}}
+        return view
 
     def version(self, name: str) -> str:
         """The version of what `deploy` would bring."""
@@ -50,10 +57,11 @@ class Store:
         """
         software = self._named(name)
         with self._guard:
-            if name in self._sizes and _sizes(cached := entry_of(software, self._cache_dir)) == self._sizes[name]:
+            key = key_of(software)
+            if key in self._sizes and _sizes(cached := entry_of(software, self._cache_dir)) == self._sizes[key]:
                 return cached
             folder = software.fetch(self._cache_dir, notice=self._notice)
-            self._sizes[name] = _sizes(folder)
+            self._sizes[key] = _sizes(folder)
             return folder
 
     def deploy(self, name: str, hosts: Sequence[Host]) -> str:

@@ -15,6 +15,7 @@ from provisioning.errors import InvalidInput
 from provisioning.hosts.host import ScriptedHost
 from provisioning.hosts.inventory import HostRecord, SshAddress
 from provisioning.hosts.ssh import SshHost
+from provisioning.software.delivery import DIRECT
 from provisioning.software.software import key_of
 from provisioning.software.store import Store
 from systems.deployment import SoftwareStore
@@ -159,3 +160,28 @@ def test_the_real_bundle_arrives_on_three_hosts_at_once(hosts: dict[str, SshHost
     sent = [line for line in said if "sending" in line]
     assert store.deploy("kafka", brokers) == relative
     assert [line for line in said if "sending" in line] == sent and len(sent) == 1
+
+
+def test_two_versions_lie_side_by_side(tmp_path: Path) -> None:
+    """A view means another version by the same name: both are told, fetched and brought to the same host apart."""
+    one, two = (read_tarball("kafka", release_of_kafka(tmp_path / version, version)) for version in ("9.9.8", "9.9.9"))
+    store = Store(tmp_path / "cache", [one])
+    view = store.at([two])
+    assert (store.version("kafka"), view.version("kafka")) == ("9.9.8", "9.9.9")
+    assert (store.digest("kafka"), view.digest("kafka")) == (one.digest, two.digest)
+    folders = [each.folder("kafka") for each in (store, view, store, view)]
+    assert folders[:2] == folders[2:] and folders[0] != folders[1]
+    assert [(folder / "libs" / "a-1.jar").read_bytes() for folder in folders[:2]] == [b"9.9.8", b"9.9.9"]
+
+
+def test_what_a_view_does_not_replace_is_the_stores(tmp_path: Path) -> None:
+    """And its way to hosts."""
+    view = Store(tmp_path / "cache", software()).at([read_tarball("kafka", release_of_kafka(tmp_path, "9.9.9"))])
+    assert view.version("pulsar") == SYSTEMS["pulsar"].software[0].version
+    assert view.way is DIRECT
+
+
+def release_of_kafka(folder: Path, version: str) -> Path:
+    """A little release in the makers' layout, whose jar tells its version."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return write_tarball(folder / "kafka.tgz", {f"kafka_2.13-{version}/libs/a-1.jar": version.encode()})
