@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,13 @@ from provisioning.errors import InvalidInput
 from provisioning.hosts.requirement import Requirement, distinct
 from provisioning.software.software import Software
 from systems.kafka.system import KAFKA
+from systems.known import read_known
 from systems.nats.system import NATS
 from systems.pulsar.system import PULSAR
 from systems.rabbitmq.system import RABBITMQ
 from systems.redpanda.system import REDPANDA
+from systems.release import Release, folders_of, project_folder, read_facts, required
+from systems.software.pinning import order
 from systems.system import System
 from systems.valkey.system import VALKEY
 
@@ -81,3 +85,58 @@ def software(archives: Mapping[str, Path] | None = None) -> list[Software]:
             )
         found.append(readers[name](path))
     return found
+
+
+def release_of(system: str, version: str | None) -> Release:
+    """One pinned version of a system; None = the one that it has by itself. Raises InvalidInput naming those that there are."""
+    found = releases_of(system)
+    for release in found:
+        if version in (None, release.version):
+            return release
+    if version is None:
+        return Release(system, (), SYSTEMS[system].requirements, is_default=True)
+    if not found:
+        raise InvalidInput(
+            f"{system} has no pinned versions: it runs whichever archive was added.", next_step=lacking(())[system]
+        )
+    there = ", ".join(release.version for release in found)
+    unknown = f"{system} {version} isn't pinned. Valid versions: {there}."
+    if SYSTEMS[system].releases is None:
+        raise InvalidInput(unknown)
+    raise InvalidInput(unknown, next_step=f"To pin it: samebox software add {system} {version}")
+
+
+def releases_of(system: str) -> tuple[Release, ...]:
+    """The pinned versions of a system, the default first, then from the newest to the oldest. Raises InvalidInput.
+
+    A system whose archive the operator gives has none.
+    """
+    if system not in SYSTEMS:
+        close = difflib.get_close_matches(system, SYSTEMS, n=1)
+        guess = f" Did you mean {close[0]!r}?" if close else ""
+        raise InvalidInput(f"unknown system {system!r}.{guess} Valid choices: {', '.join(SYSTEMS)}.")
+    its = SYSTEMS[system]
+    if not its.software:
+        return ()
+    if its.releases is None:
+        return (Release(system, its.software, its.requirements, is_default=True),)
+    default, folders = its.software[0].version, folders_of(system)
+    known = {version: each for version, folder in folders.items() if (each := read_known(folder)) is not None}
+    found = []
+    for version in sorted(folders, key=lambda each: (each == default, order(each)), reverse=True):
+        folder, is_default = folders[version], version == default
+        facts = read_facts(folder)
+        found.append(
+            Release(
+                system,
+                its.software if is_default else (its.releases.pinning.read(folder), *its.software[1:]),
+                required(facts, its.requirements, its.releases.requirements, where=f"{system} {version}"),
+                facts,
+                known.get(version),
+                {each: its_known for each, its_known in known.items() if each != version},
+                folder,
+                by_project=folder.is_relative_to(project_folder()),
+                is_default=is_default,
+            )
+        )
+    return tuple(found)

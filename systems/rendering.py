@@ -5,7 +5,7 @@ What is intended is parsed from the rendered text itself, so that file and inten
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -25,6 +25,16 @@ def render(template: str, **variables: object) -> str:
     Raises jinja2.UndefinedError for a variable that the template uses and that is missing.
     """
     return _ENVIRONMENT.get_template(template).render(**variables)
+
+
+def without(text: str, keys: Collection[str], setting_of: Callable[[str], tuple[str, str] | None]) -> str:
+    """The file without some settings: those that a version doesn't know (`systems.release.Facts`)."""
+
+    def kept(line: str) -> bool:
+        setting = setting_of(line)
+        return setting is None or setting[0] not in keys
+
+    return "".join(line for line in text.splitlines(keepends=True) if kept(line))
 
 
 def override(

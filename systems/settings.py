@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 Settings = Mapping[str, Mapping[str, str]]
+NOTHING: Settings = {}
+LAYOUT = "topic/layout"  # the component of how many partitions and copies there are: not settings of anything
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from systems.deployment import Deployment, Difference, Plan, SoftwareStore
 from systems.load_tool import NativeTool
 from systems.own_values import OwnValues
 from systems.profile import ANY_MEMORY, MemoryClasses
+from systems.release import Releases
 from systems.settings import Settings
 
 _CHECKOUT = Path(__file__).parents[1]
@@ -59,9 +60,10 @@ class System:
 
     `software`: all that its deployment and its load tool ask the store for, the system itself first. `archive` reads a release that the
     operator gives instead, and raises InvalidInput; where nothing is pinned, there is none before (`archive_name`: how its makers
-    call it). `untried`: what of the system was never run by samebox's makers, in sentences; empty = nothing. `requirements`: what
-    hosts need on which it runs, `operator_requirements`: what this machine needs to fetch it. `ports`: where its processes listen, on
-    each broker and metadata host.
+    call it). `releases`: how other versions are pinned beside the first of `software`, which is the default; None = they can't be, and
+    `one_version` says why. `untried`: what of the system was never run by samebox's makers, in sentences; empty = nothing.
+    `requirements`: what hosts need on which it runs, `operator_requirements`: what this machine needs to fetch it. `ports`: where its
+    processes listen, on each broker and metadata host.
 
     `traced_with`: settings with which a durability proof runs it, so that a trace shows what it does; `untraced`: level -> why a trace
     can't show that it is kept all the same.
@@ -92,6 +94,8 @@ class System:
     operator_requirements: tuple[Requirement, ...] = ()
     archive: Callable[[Path], Software] | None = None
     archive_name: str = "FILE"
+    releases: Releases | None = None
+    one_version: str = ""
     untried: str = ""
     traced_with: Settings = field(default_factory=dict)
     untraced: Mapping[str, str] = field(default_factory=dict)

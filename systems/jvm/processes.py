@@ -8,9 +8,10 @@ from provisioning.hosts.daemons import Daemon
 from provisioning.hosts.requirement import Requirement
 from systems.deployment import Plan
 from systems.jvm.class_data import flag
-from systems.jvm.rendering import jvm_flags, override_jvm_flags, override_properties, properties
+from systems.jvm.rendering import jvm_flags, override_jvm_flags, override_properties, properties, property_of
 from systems.processes import Process, scratch
-from systems.rendering import render
+from systems.rendering import render, without
+from systems.settings import NOTHING, Settings
 
 JAVA = Requirement(
     "Java 17",
@@ -38,11 +39,15 @@ def tool_arguments(process: Process) -> str:
     return f"{process.etc}/tool.jvm"
 
 
-def files(process: Process, plan: Plan, *, config: str, arguments: str, **sizes: object) -> dict[str, str]:
+def files(
+    process: Process, plan: Plan, *, config: str, arguments: str, lacks: Settings = NOTHING, **sizes: object
+) -> dict[str, str]:
     """The files of one process, and the argument file of its system's tools: path -> content, the plan's overrides in it.
 
-    `config` is a whole file; `arguments` names a template of the system, which `sizes` fill.
+    `config` is a whole file; `arguments` names a template of the system, which `sizes` fill. `lacks`: kind of process -> keys of the
+    file that its version doesn't know.
     """
+    config = without(config, lacks.get(process.daemon, {}), property_of)
     templates, log4j2, tmp = f"{process.system}/templates", f"{process.etc}/log4j2.properties", scratch(process.host)
     flags = render(f"{templates}/{arguments}", daemon=process.daemon, log4j2=log4j2, tmp=tmp, **sizes)
     return {

@@ -19,6 +19,7 @@ from systems.jvm.readback import look
 from systems.kafka import layout, printed
 from systems.kafka.durability import level_settings
 from systems.processes import Process, await_ready, hosts_of, place, running
+from systems.release import facts_of
 from systems.settings import Settings, joined
 
 CLUSTER_ID = "c2FtZWJveC1rYWZrYS0wMQ"  # any 16 bytes in base64; every trial's cluster starts from nothing
@@ -36,6 +37,7 @@ class KafkaDeployment:
 
     def __init__(self, hosts: Sequence[Host], store: SoftwareStore) -> None:
         self.version = store.version(self.system)
+        self._facts = facts_of(self.system, self.version)
         self._store = store
         self.processes = layout.nodes(hosts)
         self._hosts = hosts_of(self.processes)
@@ -60,7 +62,10 @@ class KafkaDeployment:
         """Every host's files (path -> content), and the settings in them."""
         level = level_settings(plan.durability)
         plan.require_brokers(self.system, sum(node.daemon == "broker" for node in self.processes))
-        rendered, intended = jvm.render_all(self.processes, lambda node: layout.files(node, self.processes, plan))
+        lacks = self._facts.without
+        rendered, intended = jvm.render_all(
+            self.processes, lambda node: layout.files(node, self.processes, plan, lacks)
+        )
         intended["topic"] = level.topic(plan.replication_factor) | plan.overrides_for("topic")
         plan.check_overrides(intended.keys())
         intended["topic/layout"] = {
@@ -189,7 +194,7 @@ class KafkaDeployment:
         server = ("--bootstrap-server", layout.service_url(self.processes))
         if controller is not None:
             server = ("--bootstrap-controller", f"{node.address}:{layout.CONTROLLER_PORT}")
-        main_class = f"{'kafka.admin' if tool == 'ConfigCommand' else 'org.apache.kafka.tools'}.{tool}"
+        main_class = self._facts.programs.get(tool, f"org.apache.kafka.tools.{tool}")
         # one of them suffices, and several at once would write into one file
         prime = self._planned().prime and tool == "ConfigCommand"
         words = (*server, "--command-config", f"{node.etc}/tool.properties", *arguments)

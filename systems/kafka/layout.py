@@ -17,6 +17,7 @@ from systems.jvm import processes as jvm
 from systems.processes import Process, hosts_for, on_each
 from systems.profile import memory_classes
 from systems.rendering import render
+from systems.settings import NOTHING, Settings
 
 CLIENT_PORT = 9092
 CONTROLLER_PORT = 9093
@@ -93,12 +94,12 @@ def _properties(node: Process, all_nodes: Sequence[Process], plan: Plan) -> str:
     )
 
 
-def files(node: Process, all_nodes: Sequence[Process], plan: Plan) -> dict[str, str]:
-    """Every file of the node: path -> content."""
+def files(node: Process, all_nodes: Sequence[Process], plan: Plan, lacks: Settings = NOTHING) -> dict[str, str]:
+    """Every file of the node: path -> content. `lacks`: see `jvm.files`."""
     heap = MEMORY.of(node.daemon, plan.memory)["heap"]
     config = _properties(node, all_nodes, plan)
     return {
-        **jvm.files(node, plan, config=config, arguments="broker.jvm.j2", heap=heap),
+        **jvm.files(node, plan, config=config, arguments="broker.jvm.j2", lacks=lacks, heap=heap),
         f"{node.etc}/tool.properties": render("kafka/templates/tool.properties.j2"),
     }
 

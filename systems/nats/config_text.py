@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 _BLOCK = re.compile(r"\s*(?P<name>\w+)\s*\{\s*")
@@ -84,6 +84,11 @@ def duration(nanoseconds: int) -> str:
 
 def _nanoseconds(text: str) -> int:
     return round(sum(float(number) * _UNITS_NS[unit] for number, unit in _PART.findall(text)))
+
+
+def without(text: str, paths: Collection[str]) -> str:
+    """The file without some settings."""
+    return "".join(f"{line.text}\n" for line in lines_of(text) if line.path not in paths)
 
 
 def override(text: str, overrides: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from systems.nats.admin import Admin, lacks
 from systems.nats.durability import level_settings
 from systems.nats.readback import Stream, runtime_settings, server_settings, stream_settings
 from systems.processes import Process, await_ready, hosts_of, place, running
+from systems.release import facts_of
 from systems.settings import Settings, joined
 
 START_LIMIT_S = 300.0  # generous: servers give way to others, and a death is noticed at once anyway
@@ -67,8 +68,9 @@ class NatsDeployment:
         level = level_settings(plan.durability)
         plan.require_brokers(self.system, len(self.processes))
         files, intended = {}, dict[str, dict[str, str]]()
+        lacks = facts_of(self.system, self.version).without
         for name, server in self._servers.items():
-            files[name] = layout.config(server, self.processes, plan, level)
+            files[name] = layout.config(server, self.processes, plan, level, lacks)
             intended |= layout.intended(server, files[name], plan)
         intended["topic"] = {**STREAM, **plan.overrides_for("topic")}
         plan.check_overrides(intended.keys())

@@ -11,11 +11,12 @@ from pathlib import Path
 from provisioning.hosts.daemons import Daemon
 from provisioning.hosts.host import Host
 from systems.deployment import Plan, Topic
-from systems.nats.config_text import digest, override, settings_of
+from systems.nats.config_text import digest, override, settings_of, without
 from systems.nats.durability import LevelSettings
 from systems.processes import Process, hosts_for, on_each
 from systems.profile import memory_classes
 from systems.rendering import render
+from systems.settings import NOTHING, Settings
 
 CLIENT_PORT = 4222
 CLUSTER_PORT = 6222
@@ -61,8 +62,10 @@ def subjects(topic: Topic, partition: int) -> tuple[str, str]:
     return f"{topic.name}.{partition}", f"{topic.name}.{partition}.*"
 
 
-def config(server: Process, all_servers: Sequence[Process], plan: Plan, level: LevelSettings) -> str:
-    """The server's whole file, the plan's overrides in it."""
+def config(
+    server: Process, all_servers: Sequence[Process], plan: Plan, level: LevelSettings, lacks: Settings = NOTHING
+) -> str:
+    """The server's whole file, the plan's overrides in it. `lacks`: kind of process -> settings that its version doesn't know."""
     alone = len(all_servers) == 1
     text = render(
         "nats/templates/nats-server.conf.j2",
@@ -75,7 +78,7 @@ def config(server: Process, all_servers: Sequence[Process], plan: Plan, level: L
         sync_interval=level.sync_interval,
         routes=[] if alone else [f"nats://{each.address}:{CLUSTER_PORT}" for each in all_servers],
     )
-    return override(text, plan.overrides_for(server.component))
+    return override(without(text, lacks.get(SERVER, {})), plan.overrides_for(server.component))
 
 
 def memory_limit(server: Process, plan: Plan) -> str:

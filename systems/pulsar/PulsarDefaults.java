@@ -1,9 +1,18 @@
 import java.lang.reflect.Modifier;
 import java.util.TreeMap;
+import java.util.TreeSet;
+import org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage;
+import org.apache.bookkeeper.bookie.storage.ldb.KeyValueStorageRocksDB;
+import org.apache.bookkeeper.bookie.storage.ldb.SingleDirectoryDbLedgerStorage;
 import org.apache.bookkeeper.conf.ServerConfiguration;
+import org.apache.bookkeeper.http.HttpServerLoader;
+import org.apache.bookkeeper.stats.prometheus.PrometheusMetricsProvider;
 import org.apache.pulsar.broker.ServiceConfiguration;
 
-/** Prints the code's own default of every setting of a broker and of a bookie, as "broker key=value" and "bookkeeper key=value". */
+/**
+ * Prints the code's own default of every setting of a broker and of a bookie, as "broker key=value" and "bookie key=value".
+ * A bookie's key without a value is one that its code has a name for, and whose default nothing tells.
+ */
 public class PulsarDefaults {
     static final TreeMap<String, String> asked = new TreeMap<>();
 
@@ -36,6 +45,9 @@ public class PulsarDefaults {
             }
         }
         found.forEach((key, value) -> System.out.println("broker " + key + "=" + value));
+        // what begins so is passed on to the broker's own clients
+        System.out.println("broker bookkeeper_*");
+        System.out.println("broker brokerClient_*");
         var bookie = new Noting();
         for (var method : ServerConfiguration.class.getMethods()) {
             String name = method.getName();
@@ -48,6 +60,30 @@ public class PulsarDefaults {
                 }
             }
         }
-        asked.forEach((key, value) -> System.out.println("bookkeeper " + key + "=" + value));
+        asked.forEach((key, value) -> System.out.println("bookie " + key + "=" + value));
+        var named = new TreeSet<String>();
+        for (Class<?> each = ServerConfiguration.class; each != null; each = each.getSuperclass()) {
+            addNames(each, named);
+        }
+        addNames(DbLedgerStorage.class, named);
+        addNames(SingleDirectoryDbLedgerStorage.class, named);
+        addNames(KeyValueStorageRocksDB.class, named);
+        addNames(HttpServerLoader.class, named);
+        addNames(PrometheusMetricsProvider.class, named);
+        named.removeAll(asked.keySet());
+        named.forEach(key -> System.out.println("bookie " + key));
+    }
+
+    /** The names of settings that a class has as constants. */
+    private static void addNames(Class<?> of, TreeSet<String> names) throws IllegalAccessException {
+        for (var field : of.getDeclaredFields()) {
+            if (Modifier.isStatic(field.getModifiers()) && field.getType() == String.class) {
+                field.setAccessible(true);
+                String name = (String) field.get(null);
+                if (name != null && name.matches("[A-Za-z][A-Za-z0-9_.-]*")) {
+                    names.add(name);
+                }
+            }
+        }
     }
 }

@@ -19,6 +19,7 @@ from systems.pulsar import layout as places
 from systems.pulsar.admin import Admin
 from systems.pulsar.durability import level_settings
 from systems.pulsar.readback import ledger_settings, read_processes
+from systems.release import facts_of
 from systems.settings import Settings, joined
 
 QUORUM_LIMIT_S = 600.0
@@ -61,7 +62,8 @@ class PulsarDeployment:
         """Every host's files (path -> content), and the settings in them."""
         level = level_settings(plan.durability)
         plan.require_brokers(self.system, len(self._layout.bookies))
-        rendered, intended = jvm.render_all(self.processes, lambda each: places.files(each, self._layout, plan))
+        lacks = facts_of(self.system, self.version).without
+        rendered, intended = jvm.render_all(self.processes, lambda each: places.files(each, self._layout, plan, lacks))
         intended["namespace"] = (
             level.namespace(plan.replication_factor)
             | {"numBundles": places.bundles(plan)}

@@ -20,6 +20,7 @@ from systems.processes import Process, hosts_for, on_each, on_host
 from systems.profile import memory_classes
 from systems.pulsar.durability import BYPASS, level_settings
 from systems.rendering import render
+from systems.settings import NOTHING, Settings
 
 CLUSTER = "samebox"
 # Where the client looks for a topic that is given by its bare name.
@@ -119,13 +120,13 @@ def _directories(path: str, count: str) -> tuple[str, ...]:
     return (path,) if count == "1" else tuple(f"{path}-{at}" for at in range(1, int(count) + 1))
 
 
-def files(process: Process, everything: Layout, plan: Plan) -> dict[str, str]:
-    """Every file of one process: path -> content."""
+def files(process: Process, everything: Layout, plan: Plan, lacks: Settings = NOTHING) -> dict[str, str]:
+    """Every file of one process: path -> content. `lacks`: see `jvm.files`."""
     memory = MEMORY.of(process.daemon, plan.memory)
     config, sizes = _config(process, everything, plan, memory), {"heap": memory["heap"], "direct": memory.get("direct")}
     rocksdb = ROCKSDB_FILES if process.daemon == "bookie" else ()
     return {
-        **jvm.files(process, plan, config=config, arguments="java.jvm.j2", **sizes),
+        **jvm.files(process, plan, config=config, arguments="java.jvm.j2", lacks=lacks, **sizes),
         **{f"{process.etc}/{name}": render(f"pulsar/templates/{name}.j2") for name in rocksdb},
     }
 

@@ -8,10 +8,13 @@ from pathlib import Path
 from systems.jvm.processes import JAVA
 from systems.pulsar.deployment import PulsarDeployment
 from systems.pulsar.durability import BYPASS, CANNOT, DIFFERENCES, durability_table
+from systems.pulsar.known import list_settings
 from systems.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, MEMORY, SERVICE_PORT, WEB_PORT, ZOOKEEPER_PORTS
 from systems.pulsar.load_tool import PulsarPerf
 from systems.pulsar.own_values import OWN_VALUES
+from systems.release import Releases
 from systems.software.maven import MAVEN, maven_jars
+from systems.software.maven_versions import MavenPinning
 from systems.software.release_jars import read_tarball
 from systems.system import ProducerRate, System, bench_load
 
@@ -32,6 +35,7 @@ PULSAR = System(
         maven_jars("pulsar-perf", _HERE / "load_tool_software" / "4.0.8"),
     ),
     archive=partial(read_tarball, "pulsar"),
+    releases=Releases(MavenPinning("pulsar", "org.apache.pulsar:pulsar-broker"), list_settings),
     requirements=(JAVA,),
     operator_requirements=(MAVEN,),
     ports=(*ZOOKEEPER_PORTS, BOOKIE_PORT, BOOKIE_HTTP_PORT, SERVICE_PORT, WEB_PORT),

@@ -34,6 +34,7 @@ RABBITMQ = System(
     memory=MEMORY,
     software=(_PINNED, maven_jars(LOAD_TOOL, _HERE / "load_tool_software" / "2.22.1")),
     archive=partial(read_packages, _PINNED),
+    one_version="its packages, and Erlang's, are those of one Debian release, which has one version of each.",
     operator_requirements=(MAVEN,),
     ports=(PORT, NODE_PORT),
     write_amplification=2,

@@ -25,6 +25,7 @@ REDPANDA = System(
     software=(),
     archive=read_release,
     archive_name=ARCHIVE_NAME,
+    one_version="nothing of it can be fetched; its archive is given as a file, and the last one that was added runs.",
     untried="Its deployment was written from its documentation and its source, without its software: expect it to need changes "
     "(docs/redpanda.md).",
     traced_with={"seastar/broker": {"force-aio-syscalls": "1"}},

@@ -10,6 +10,7 @@ toolchain has the same bytes. To pin another version:
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shlex
@@ -102,10 +103,19 @@ def build(program: GoProgram, target: Path, cache_dir: Path) -> None:
             )  # fmt: skip
 
 
+def module_folder(module: str, cache_dir: Path) -> Path:
+    """The source of a module (MODULE@VERSION), downloaded by whichever `go` is there. Raises MissingRequirement."""
+    with tempfile.TemporaryDirectory(prefix="samebox-go-") as scratch:
+        return Path(json.loads(_go(["mod", "download", "-json", module], Path(scratch), cache_dir, "local"))["Dir"])
+
+
 def _go(
     arguments: Sequence[str], folder: Path, cache_dir: Path, toolchain: str, environment: dict[str, str] | None = None
-) -> None:
-    """Runs `go` of exactly this toolchain, which it downloads if it is another one; what it keeps lies in the user's cache."""
+) -> str:
+    """Runs `go` of exactly this toolchain, which it downloads if it is another one; what it keeps lies in the user's cache.
+
+    Returns what it prints.
+    """
     if shutil.which("go") is None:
         raise MissingRequirement(
             "A program must be built of a Go module, but `go` is not on the PATH.",
@@ -128,6 +138,7 @@ def _go(
             f"exit {completed.returncode} from ({toolchain}):\n{shlex.join(words)}\n{tail}",
             next_step="The first build needs a Go module proxy within reach; later ones use the cache.",
         )
+    return completed.stdout
 
 
 def record(folder: Path, package: str, toolchain: str, cache_dir: Path, *, notice: Notice) -> int:

