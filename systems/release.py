@@ -122,7 +122,9 @@ class Release:
         if having:
             return f"{said}; of the pinned versions {', '.join(having)} {'know' if len(having) > 1 else 'knows'} it."
         close = self.known.close_to(kind, key) if self.known is not None else None
-        return f"{said}. Did you mean {close!r}?" if close else f"{said}, nor to any other pinned version."
+        if close:
+            return f"{said}. Did you mean {close!r}?"
+        return f"{said}, nor to any other pinned version." if self.known_to else f"{said}."
 
 
 def changed_defaults(a: Release, b: Release) -> list[ChangedDefault]:
@@ -150,7 +152,8 @@ def folders_of(system: str) -> dict[str, Path]:
 def like(folders: Mapping[str, Path], version: str) -> Path | None:
     """The folder of the newest version that isn't newer than this one, or else of the oldest; None = there is none."""
     older = [folder for each, folder in folders.items() if order(each) <= order(version)]
-    return [*older[-1:], *list(folders.values())[:1], None][0]
+    found = older[-1:] or list(folders.values())[:1]
+    return found[0] if found else None
 
 
 def read_facts(folder: Path | None) -> Facts:
