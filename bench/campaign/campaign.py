@@ -14,7 +14,7 @@ from bench.campaign.scale import Scale
 from contract.durability import DEFAULT_REPLICATION_FACTOR
 from contract.workload import Workload
 from provisioning.document import printable
-from systems.registry import SYSTEMS
+from systems.registry import SYSTEMS, release_of
 from systems.settings import Settings, merged
 
 NAME_LENGTH = 64
@@ -67,7 +67,8 @@ class Experiment:
 
     def why_empty(self, contestant: Contestant, durability: str) -> str | None:
         """Why a contestant can't be run at one of the durabilities; None = it can."""
-        return SYSTEMS[contestant.system].why_empty(contestant.durability(durability), self.workloads)
+        name, release = contestant.durability(durability), release_of(contestant.system, contestant.version)
+        return SYSTEMS[contestant.system].why_empty(name, self.workloads) or release.why_not(name)
 
 
 @dataclass(frozen=True)

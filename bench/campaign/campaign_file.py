@@ -23,8 +23,11 @@ CAMPAIGN_SCHEMA = 1
 def load_campaign(path: Path) -> Campaign:
     """Reads and checks a campaign file. Raises InvalidInput naming file, key and valid choices."""
     campaign = parse_document(Campaign, path, schema=CAMPAIGN_SCHEMA)
-    problems = [*_wrong(campaign), *_wrong_sources(campaign, path.parent)]
-    for at, each in enumerate(campaign.questions):
+    sent = [workload for each in campaign.questions for workload in each.workloads]
+    of_contestants = list(wrong_contestants(campaign.contestants, sent))
+    problems = [*_wrong(campaign), *of_contestants, *_wrong_sources(campaign, path.parent)]
+    # what a contestant can run isn't known where it isn't known what it is
+    for at, each in enumerate(() if of_contestants else campaign.questions):
         problems += _wrong_experiment(campaign, each, f"experiments.{at}." if campaign.experiments else "")
     if not problems and not order_of(campaign):
         cells = [cell for cell in empty_cells(campaign) if cell.durability is not None]
@@ -63,8 +66,6 @@ def _wrong(campaign: Campaign) -> Iterator[str]:
         valid = ", ".join(all_profiles())
         yield f"key 'system_profile': unknown profile {campaign.system_profile!r}. Valid choices: {valid}."
     yield from wrong_client_settings(campaign.settings)
-    sent = [workload for each in campaign.questions for workload in each.workloads]
-    yield from wrong_contestants(campaign.contestants, sent)
 
 
 def _wrong_experiment(campaign: Campaign, each: Experiment, prefix: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Who is compared in a campaign: a system as it is, or several settings or clients of it under names of their own."""
+"""Who is compared in a campaign: a system as it is, or several versions, settings or clients of it under names of their own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import StringConstraints
 
 from contract.workload import Workload
 from systems.deployment import CLIENT
+from systems.registry import release_of
 from systems.settings import Settings, merged
 
 ContestantName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=64)]
@@ -21,14 +22,15 @@ CLIENT_KEYS = ("batching", "batch_delay_ms", "batch_bytes", "compression", "in_f
 class Contestant:
     """What is compared with others in blocks. What isn't given is as the campaign has it.
 
-    `variant`: of its durability levels. `profile`: whose settings it gets, in the place of the campaign's `system_profile`.
-    `settings`: component -> key -> value, over the campaign's own.
+    `version`: one of the pinned releases of the system (None = its default). `variant`: of its durability levels. `profile`: whose
+    settings it gets, in the place of the campaign's `system_profile`. `settings`: component -> key -> value, over the campaign's own.
     `client`: keys of a workload that are its client's (CLIENT_KEYS), or of the client's own settings. `memory`: daemon -> its sizes.
     `same_as`: another contestant that it is to be identical with, so that equals are compared under two names.
     """
 
     name: ContestantName
     system: str
+    version: str | None = None
     variant: str | None = None
     profile: str | None = None
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
@@ -43,8 +45,8 @@ class Contestant:
 
     @property
     def content(self) -> Contestant:
-        """What it is but for its name: equal for two that don't differ."""
-        return replace(self, name="", same_as=None)
+        """What it is but for its name: equal for two that don't differ. Raises InvalidInput for an unknown version."""
+        return replace(self, name="", same_as=None, version=release_of(self.system, self.version).version)
 
     def durability(self, level: str) -> str:
         """What it runs at one of an experiment's durabilities, by name: a level, in its own variant if it has one."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from bench.campaign.contestant import Contestant
 from bench.campaign.order import TrialSpec
 from provisioning.errors import InvalidInput
 from systems.deployment import SoftwareStore
 from systems.load_tool import none_can
-from systems.registry import SYSTEMS
+from systems.registry import SYSTEMS, release_of
 
 SUFFIX = "-native"
 
@@ -48,17 +49,19 @@ def left_out(trials: Sequence[TrialSpec]) -> tuple[LeftOut, ...]:
     )
 
 
-def cross_check_document(trials: Sequence[TrialSpec], store: SoftwareStore) -> dict[str, Any]:
-    """What the manifest says of a cross-check, beside its trials."""
+def cross_check_document(
+    trials: Sequence[TrialSpec], store_of: Callable[[Contestant], SoftwareStore]
+) -> dict[str, Any]:
+    """What the manifest says of a cross-check, beside its trials. `store_of`: where a contestant's software is."""
     tools = {}
-    for name in dict.fromkeys(spec.system for spec in trials):
-        tool = SYSTEMS[name].native_tool
+    for contestant in dict.fromkeys(spec.contestant for spec in trials):
+        tool = SYSTEMS[contestant.system].native_tool
         if tool is None:
             continue
-        tools[name] = {
+        tools[contestant.name] = {
             "producer": tool.name,
             "consumer": tool.consumer_name,
-            "bundles": {each: store.version(each) for each in tool.software},
+            "bundles": {each: store_of(contestant).version(each) for each in tool.software},
             "measures": list(tool.measures),
             "cannot_set": list(tool.cannot_set),
         }
@@ -76,4 +79,5 @@ def _reason(spec: TrialSpec) -> str | None:
     tool = SYSTEMS[spec.system].native_tool
     if tool is None:
         return f"{spec.system} comes with no load tool"
-    return none_can(spec.workload) or tool.cannot(spec.workload)
+    release = release_of(spec.system, spec.contestant.version)
+    return release.why_no_load_tool or none_can(spec.workload) or tool.cannot(spec.workload)

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from bench.campaign.available import of_what_is_there
 from bench.campaign.campaign import Campaign
 from bench.campaign.choice import WHOLE, Choice
 from bench.campaign.cross_check import with_native_trials
+from bench.campaign.on_paper import intended_on_paper
 from bench.campaign.order import TrialSpec, order_of
 from bench.campaign.system_settings import profile_of
 from bench.campaign.testbed_profile import Check, Profile, checks_for, load_profile
 from systems.deployment import Plan, Topic
 from systems.registry import DURABILITY, SYSTEMS
-from systems.settings import merged
+from systems.settings import Settings, merged
 
 TOPIC, PROBE_TOPIC = "samebox", "samebox-probe"
 
 
 @dataclasses.dataclass(frozen=True)
 class Prepared:
-    """A campaign, as much of it as was chosen, checked against its testbed: nothing has been started yet."""
+    """A campaign, as much of it as was chosen, checked against its testbed: nothing has been started yet.
+
+    `intended`: contestant -> the settings of its first trial, on hosts that aren't there yet.
+    """
 
     campaign: Campaign
     choice: Choice
@@ -30,6 +34,7 @@ class Prepared:
     profile: Profile
     checks: tuple[Check, ...]
     trials: tuple[TrialSpec, ...]
+    intended: Mapping[str, Settings]
 
 
 def prepare(
@@ -43,9 +48,11 @@ def prepare(
     checks = checks_for(profile, campaign.checks, where=str(campaign_file))
     chosen = of_what_is_there(choice.of(campaign, where=str(campaign_file)), given)
     trials = order_of(chosen)
+    plans = {spec.trial: plan_of(spec, chosen, profile) for spec in trials}
+    intended = intended_on_paper(trials, plans, chosen.brokers, given, where=str(campaign_file))
     if chosen.cross_check:
         trials = with_native_trials(trials, where=str(campaign_file))
-    return Prepared(chosen, choice, campaign_file, profile, checks, trials)
+    return Prepared(chosen, choice, campaign_file, profile, checks, trials, intended)
 
 
 def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:

@@ -12,18 +12,19 @@ from contract.workload import Workload
 from provisioning.document import build
 from provisioning.errors import InvalidInput
 from systems.deployment import CLIENT
-from systems.registry import SYSTEMS
+from systems.registry import SYSTEMS, release_of
 
 
 def wrong_contestants(contestants: Sequence[Contestant], workloads: Sequence[Workload]) -> Iterator[str]:
     """What of a campaign's contestants can't be, one sentence each. `workloads`: those that they are to send."""
     by_name = {each.name: each for each in contestants}
+    before: list[Contestant] = []
     for at, each in enumerate(contestants):
-        where = f"contestants.{at}"
-        problems = list(_wrong(each, where, workloads))
+        problems = list(_wrong(each, f"contestants.{at}", workloads))
         yield from problems
         if not problems:
-            yield from _alike(each, at, contestants, by_name)
+            yield from _alike(each, at, before, by_name)
+            before.append(each)
 
 
 def _wrong(each: Contestant, where: str, workloads: Sequence[Workload]) -> Iterator[str]:
@@ -36,6 +37,11 @@ def _wrong(each: Contestant, where: str, workloads: Sequence[Workload]) -> Itera
     if each.variant is not None and each.variant not in variants:
         valid = ", ".join(variants) or f"none, {each.system} has no variants"
         yield f"key '{where}.variant': unknown variant {each.variant!r}. Valid choices: {valid}."
+    try:
+        release_of(each.system, each.version)
+    except InvalidInput as error:
+        yield f"key '{where}.version': {error} {error.next_step}".rstrip()
+        return
     yield from _wrong_client(each, where, workloads)
 
 
@@ -60,22 +66,20 @@ def _wrong_client(each: Contestant, where: str, workloads: Sequence[Workload]) -
             return
 
 
-def _alike(
-    each: Contestant, at: int, contestants: Sequence[Contestant], by_name: Mapping[str, Contestant]
-) -> Iterator[str]:
+def _alike(each: Contestant, at: int, before: Sequence[Contestant], by_name: Mapping[str, Contestant]) -> Iterator[str]:
     """Two that don't differ are refused, unless one says that this is meant; and then they mustn't differ."""
     twin = each.same_as
     if twin is not None and (twin == each.name or twin not in by_name):
         others = ", ".join(name for name in by_name if name != each.name) or "none"
         yield f"key 'contestants.{at}.same_as': no other contestant is called {twin!r}. Valid choices: {others}."
         return
-    if twin is not None and by_name[twin].system in SYSTEMS and by_name[twin].content != each.content:
+    if twin is not None and any(other.name == twin and other.content != each.content for other in before):
         yield f"key 'contestants.{at}.same_as': {each.name} isn't the same as {twin}: give both the same keys."
-    for other in contestants[:at]:
+    for other in before:
         if other.system == each.system and other.content == each.content and not {twin, other.same_as} & {*by_name}:
             yield (
-                f"contestants {other.name} and {each.name} don't differ in anything. Change a setting, client, profile or memory "
-                f"of one. To see how far equals differ, use aa_blocks, or say same_as = {other.name!r} in {each.name}."
+                f"contestants {other.name} and {each.name} don't differ in anything. Change a version, setting, client, profile "
+                f"or memory of one. To see how far equals differ, use aa_blocks, or say same_as = {other.name!r} in {each.name}."
             )
 
 

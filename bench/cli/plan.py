@@ -13,6 +13,7 @@ from rich.table import Table
 from bench.campaign.available import untried
 from bench.campaign.campaign import Campaign
 from bench.campaign.choice import Choice
+from bench.campaign.contestant_differences import contestant_differences, told
 from bench.campaign.cross_check import left_out
 from bench.campaign.estimate import USABLE_SHARE, gibibytes, largest_need, need_of
 from bench.campaign.order import TrialSpec, empty_cells
@@ -78,6 +79,7 @@ def _document(prepared: Prepared, stack: str | None) -> dict[str, Any]:
             {"id": each.id, "title": each.title, "durability": list(each.durability), "differs": list(each.differs)}
             for each in campaign.questions
         ],
+        "contestant_differences": contestant_differences(campaign, prepared.intended),
         "trials": [_trial(trial) for trial in prepared.trials],
         "empty_cells": [dataclasses.asdict(cell) for cell in empty_cells(campaign)],
         "untried": [{"system": name, "what": what} for name, what in untried(campaign).items()],
@@ -134,6 +136,7 @@ def _lines(prepared: Prepared, document: dict[str, Any]) -> list[str]:
     campaign, scale = prepared.campaign, document["scale"]
     counted = f"{len(prepared.trials)} trials in {_counted_blocks(campaign)}"
     lines = [f"{counted}, about {clock_text(document['estimate_s'])} in all.", *_noise_lines(campaign)]
+    lines += told(document["contestant_differences"])
     if probes := planned_probes(prepared.trials, campaign.revet_every_h):
         lines.append(f"Disks are probed again {len(probes)} times (revet_every_h = {campaign.revet_every_h:g}).")
     if scale:

@@ -21,13 +21,13 @@ from provisioning.errors import InvalidInput
 from provisioning.hosts.facts import Facts, read_facts
 from provisioning.hosts.host import Host
 from provisioning.hosts.inventory import Inventory
-from provisioning.hosts.requirement import distinct, require, versions
+from provisioning.hosts.requirement import Requirement, distinct, require, versions
 from provisioning.reset.reset import DropCaches, drop_page_caches
 from provisioning.software.delivery import DIRECT
 from provisioning.software.store import Store
 from provisioning.testbeds.aws.by_bucket import ByBucket
 from systems.deployment import Deployment, Plan
-from systems.registry import SYSTEMS, requirements, software
+from systems.registry import SYSTEMS, release_of, software
 from systems.settings import Settings
 
 SOFTWARE_STEP = Step("software onto the hosts", 20.0)
@@ -64,7 +64,11 @@ class Equipped:
 
     def deployment(self, contestant: Contestant) -> Deployment:
         """A contestant's system on these hosts."""
-        return SYSTEMS[contestant.system].deployment(self.hosts, self.store)
+        return SYSTEMS[contestant.system].deployment(self.hosts, self.store_of(contestant))
+
+    def store_of(self, contestant: Contestant) -> Store:
+        """Where its version of the software is."""
+        return store_of(contestant, self.store)
 
     def in_order(self, names: Sequence[str]) -> Equipped:
         """The same hosts in another order."""
@@ -84,9 +88,9 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
     """
     facts = read_facts(hosts)
     campaign, clients, brokers = prepared.campaign, of_role(hosts, "client"), of_role(hosts, "broker")
-    cross_checked = dict.fromkeys(spec.system for spec in prepared.trials if spec.generator == "native")
-    tools = [tool for name in cross_checked if (tool := SYSTEMS[name].native_tool) is not None]
-    needed = distinct([*requirements(campaign.all_systems), *(one for tool in tools for one in tool.requirements)])
+    cross_checked = dict.fromkeys(spec.contestant for spec in prepared.trials if spec.generator == "native")
+    tools = [(each, tool) for each in cross_checked if (tool := SYSTEMS[each.system].native_tool) is not None]
+    needed = distinct([*requirements_of(campaign.compared), *(one for _, tool in tools for one in tool.requirements)])
     for role in dict.fromkeys(host.record.role for host in hosts):
         require(of_role(hosts, role), [one for one in needed if role in one.roles])
     _require_brokers(campaign, len(brokers))
@@ -96,7 +100,8 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
         profile=prepared.profile.for_hosts(memory_per_broker(brokers, facts)),
         checks=checks_on(prepared.checks, [host.record for host in hosts]),
     )
-    deployments = {each.name: SYSTEMS[each.system].deployment(hosts, store) for each in campaign.compared}
+    stores = {each.name: store_of(each, store) for each in campaign.compared}
+    deployments = {each.name: SYSTEMS[each.system].deployment(hosts, stores[each.name]) for each in campaign.compared}
     plans = {spec.trial: plan_of(spec, campaign, prepared.profile) for spec in prepared.trials}
     check_message_memory(prepared.trials, plans)
     intended: dict[str, Settings] = {}
@@ -107,9 +112,9 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
     pythons = deploy_client(clients, user_cache(), reporter.detail, store.way)
     for deployment in deployments.values():
         deployment.install()
-    for tool in tools:
+    for contestant, tool in tools:
         for name in tool.software:
-            store.deploy(name, clients)
+            stores[contestant.name].deploy(name, clients)
     return Equipped(
         prepared,
         tuple(hosts),
@@ -118,12 +123,27 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
         versions(hosts, needed),
         pythons,
         {
-            each.name: {"version": store.version(each.system), "sha256": store.digest(each.system)}
+            each.name: {
+                "version": stores[each.name].version(each.system),
+                "sha256": stores[each.name].digest(each.system),
+            }
             for each in campaign.compared
         },
         plans,
         intended,
     )
+
+
+def store_of(contestant: Contestant, store: Store) -> Store:
+    """A store in which the contestant's version is meant; the system's own, or the operator's archive, where it names none."""
+    if contestant.version is None:
+        return store
+    return store.at(release_of(contestant.system, contestant.version).software)
+
+
+def requirements_of(contestants: Sequence[Contestant]) -> tuple[Requirement, ...]:
+    """What hosts need for these, each once."""
+    return distinct(one for each in contestants for one in release_of(each.system, each.version).requirements)
 
 
 def _require_brokers(campaign: Campaign, found: int) -> None:

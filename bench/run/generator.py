@@ -104,7 +104,7 @@ def generator_of(spec: TrialSpec, equipped: Equipped) -> Generator:
     if spec.generator == "native":
         [topic] = plan.topics  # native trials are planned for loads of one topic only
         assert system.native_tool is not None  # a system without one has no native trials
-        return NativeTools(system.native_tool, spec.workload, topic.name, clients, equipped.store)
+        return NativeTools(system.native_tool, spec.workload, topic.name, clients, equipped.store_of(spec.contestant))
     return WorkerGenerator(spec, plan, clients, WorkerPool(clients, equipped.pythons, system.client_module))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from bench.campaign.available import untried
 from bench.campaign.blocks import host_orders
+from bench.campaign.contestant_differences import contestant_differences
 from bench.campaign.cross_check import cross_check_document
 from bench.campaign.order import empty_cells
 from bench.campaign.system_settings import (
@@ -27,7 +28,6 @@ from bench.campaign.system_settings import (
 )
 from bench.load.floor import Floor
 from bench.results.folder import MANIFEST_SCHEMA
-from bench.run.contestant_differences import contestant_differences
 from bench.run.equipped import Equipped
 from bench.run.vetted import Vetted
 from provisioning.hosts.inventory import Inventory
@@ -99,19 +99,14 @@ def manifest_of(
         },
         "software": {name: dict(entry) for name, entry in equipped.software.items()},
         **promises,
-        "contestant_differences": contestant_differences(
-            campaign,
-            equipped.intended,
-            {name: entry["version"] for name, entry in equipped.software.items()},
-            inventory.hosts,
-        ),
+        "contestant_differences": contestant_differences(campaign, prepared.intended),
         "empty_cells": [dataclasses.asdict(cell) for cell in empty_cells(campaign)],
         "vetting": dict(vetting.summary),
         "floor": [each.to_json() for each in floor],
         "checks": [check.to_json() for check in prepared.checks],
         "caveats": list(dict.fromkeys([*prepared.profile.caveats, *vetting.caveats, *caveats])),
         "repeat": list(repeat),
-        "cross_check": cross_check_document(prepared.trials, equipped.store) if campaign.cross_check else None,
+        "cross_check": cross_check_document(prepared.trials, equipped.store_of) if campaign.cross_check else None,
     }
 
 

@@ -10,12 +10,16 @@ from bench.campaign.blocks import blocks_of
 from bench.campaign.campaign import Campaign
 from bench.campaign.campaign_file import load_campaign
 from bench.campaign.contestant import plain
+from bench.campaign.contestant_differences import contestant_differences, told
 from bench.campaign.cross_check import with_native_trials
 from bench.campaign.order import empty_cells, order_of
-from bench.campaign.prepared import plan_of
+from bench.campaign.prepared import plan_of, prepare
 from bench.campaign.testbed_profile import load_profile
-from bench.run.contestant_differences import contestant_differences
+from bench.run.equipped import store_of
 from bench.run.priming import PAYS_FROM_TRIALS, worth_priming
+from provisioning.errors import InvalidInput
+from provisioning.software.store import Store
+from systems.registry import software
 from tests.bench.test_campaign import GOOD, refusal, write
 
 BASE = GOOD.replace('systems = ["pulsar", "kafka"]\n', "")
@@ -109,28 +113,52 @@ def test_the_manifest_names_the_one_key_that_differs(tmp_path: Path) -> None:
     loaded = campaign(tmp_path, OLD, NEW)
     common = {"broker/broker-1": {"node.id": "1", "num.io.threads": "8"}, "topic": {"flush.messages": "1"}}
     changed = {**common, "broker/broker-1": {"node.id": "1", "num.io.threads": "16"}}
-    found = contestant_differences(
-        loaded, {"kafka": common, "more-threads": changed}, {"kafka": "4", "more-threads": "4"}, []
-    )
+    found = contestant_differences(loaded, {"kafka": common, "more-threads": changed})
     key = {"component": "broker", "key": "num.io.threads", "first": "8", "second": "16"}
-    assert found == [{"system": "kafka", "first": "kafka", "second": "more-threads", "keys": [key]}]
+    assert found == [{"system": "kafka", "first": "kafka", "second": "more-threads", "keys": [key], "defaults": []}]
+    assert told(found) == ["more-threads differs from kafka in broker num.io.threads (8, 16)."]
 
 
 def test_versions_and_clients_are_differences_too(tmp_path: Path) -> None:
-    """They are no settings of processes, and make all the difference."""
+    """They are no settings of processes, and make all the difference; so do the defaults that nobody sets."""
     client = NEW.replace(
         'settings.broker."num.io.threads" = "16"', "client.batch_delay_ms = 7\nclient.idempotence = false"
     )
-    same = {"broker/broker-1": {"node.id": "1"}}
-    loaded = campaign(tmp_path, OLD, client)
-    [found] = contestant_differences(
-        loaded, {each.name: same for each in loaded.compared}, {"kafka": "4", "more-threads": "5"}, []
-    )
+    loaded = campaign(tmp_path, OLD, client + 'version = "3.9.1"\n')
+    [found] = contestant_differences(loaded, {each.name: {} for each in loaded.compared})
     assert {(each["component"], each["key"]): (each["first"], each["second"]) for each in found["keys"]} == {
-        ("software", "version"): ("4", "5"),
+        ("software", "version"): ("4.3.1", "3.9.1"),
         ("client", "idempotence"): (None, "false"),
         ("workload", "batch_delay_ms"): (None, "7"),
     }
+    assert "group.coordinator.threads" in {each["key"] for each in found["defaults"]}
+    assert f"{len(found['defaults'])} recorded defaults differ" in told([found])[0]
+
+
+def test_a_version_is_deployed_from_its_own_software(tmp_path: Path) -> None:
+    """Two of them lie side by side in the store; where none is named, it is the system's own."""
+    loaded = campaign(tmp_path, OLD, OLD.replace('name = "kafka"', 'name = "older"') + 'version = "3.9.1"\n')
+    store = Store(tmp_path, software())
+    versions = [store_of(each, store).version("kafka") for each in loaded.compared]
+    assert versions == ["4.3.1", "3.9.1"]
+
+
+def test_the_version_that_is_meant_anyway_is_no_difference(tmp_path: Path) -> None:
+    """Naming the default is naming nothing."""
+    named = OLD.replace('name = "kafka"', 'name = "named"') + 'version = "4.3.1"\n'
+    assert "contestants kafka and named don't differ in anything" in refusal(tmp_path, text(OLD, named))
+
+
+def test_settings_that_a_version_does_not_have_are_refused_beforehand(tmp_path: Path) -> None:
+    """Unknown keys and components, each with what is near, and before any testbed."""
+    file = write(tmp_path, text(OLD, NEW.replace("num.io.threads", "num.io.treads")))
+    with pytest.raises(InvalidInput, match=r"more-threads: setting 'num.io.treads' .* Did you mean 'num.io.threads'"):
+        prepare(load_campaign(file), file, "local")
+    file = write(tmp_path, text(OLD, NEW.replace("settings.broker.", "settings.brokr.")))
+    with pytest.raises(
+        InvalidInput, match=r"more-threads: settings for unknown component 'brokr'\. Did you mean 'broker'"
+    ):
+        prepare(load_campaign(file), file, "local")
 
 
 def test_equals_are_refused_unless_they_are_meant(tmp_path: Path) -> None:
@@ -151,6 +179,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "a name twice": (text(OLD, NEW.replace("more-threads", "kafka")), "key 'contestants': kafka is listed twice"),
     "an unknown key": (text(OLD, NEW + 'heap = "1g"\n'), "unknown key 'contestants.1.heap'"),
     "an unknown profile": (text(NEW + 'profile = "fast"\n'), "'contestants.0.profile': unknown profile 'fast'"),
+    "an unknown version": (text(NEW + 'version = "0.1"\n'), "'contestants.0.version': kafka 0.1 isn't pinned. Valid versions: 4.3.1"),
     "an unknown variant": (text(NEW + 'variant = "bypass"\n'), "unknown variant 'bypass'. Valid choices: none, kafka has no variants"),
     "an unknown client key": (text(NEW + "client.linger_ms = 5\n"), "client.linger_ms': unknown. Valid choices: batch_bytes"),
     "a client key of the wrong kind": (text(NEW + 'client.batch_delay_ms = "5"\n'), "contestants.0.client: key 'batch_delay_ms'"),

@@ -64,7 +64,7 @@ def test_a_campaign_that_is_equipped_has_the_checks_of_its_hosts(
     campaign: Any = SimpleNamespace(all_systems=(), compared=(), brokers=None, checks={"steal": {"share": 0.5}})
     profile = load_profile("aws")
     checks = checks_for(profile, campaign.checks, where="c.toml")
-    prepared = Prepared(campaign, WHOLE, tmp_path / "c.toml", profile, checks, ())
+    prepared = Prepared(campaign, WHOLE, tmp_path / "c.toml", profile, checks, (), {})
     nobody: Any = SimpleNamespace(step=lambda _title: None, detail=lambda _text: None, way=None)
     equipped = equip(prepared, hosts, nobody, nobody)
     (steal,) = (check for check in equipped.prepared.checks if check.check == "steal")

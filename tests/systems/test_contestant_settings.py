@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from bench.campaign.campaign_file import load_campaign
+from bench.campaign.contestant_differences import contestant_differences
 from bench.campaign.order import order_of
 from bench.campaign.prepared import plan_of
 from bench.campaign.testbed_profile import load_profile
-from bench.run.contestant_differences import contestant_differences
 from systems.registry import SYSTEMS
 from tests.bench.test_campaign import GOOD, write
 from tests.systems.test_vendor_values import Pinned, hosts
@@ -44,7 +44,7 @@ def test_one_changed_key_is_the_only_difference(system: str, tmp_path: Path) -> 
         spec.contestant.name: deployment.intended_settings(plan_of(spec, campaign, profile))
         for spec in order_of(campaign)
     }
-    [found] = contestant_differences(campaign, intended, dict.fromkeys(intended, "1"), [])
+    [found] = contestant_differences(campaign, intended)
     [difference] = found["keys"]
     assert (difference["component"], difference["key"], difference["second"]) == (component, key, value)
     assert difference["first"] not in (None, value)
