@@ -144,7 +144,7 @@ def curves_of(
     return [_curve(*key, points) for key, points in found.items()]
 
 
-def highest(rungs: Iterable[tuple[int, bool | None]]) -> Bounded:
+def highest(rungs: Iterable[tuple[float, bool | None]]) -> Bounded:
     """Between which rungs the highest rate lies that passes; each with whether it passed (None = unknown), ascending.
 
     At least the one up to which all passed, and below the one from which on none did: where they alternate, both are told. The lower
