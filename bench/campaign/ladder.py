@@ -8,11 +8,22 @@ that is what is compared; the rungs' order is drawn for each block, so that no r
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from bench.campaign.blocks import Block
 from contract.workload import Workload
+
+BEGINS_AT = 1 / 4  # of the lowest rate that was sustained: the knee is above it
+_ABOVE = 1.1  # the highest rate that was sustained, where none above it failed
+
+
+@dataclass(frozen=True)
+class Span:
+    """The lowest and the highest rung of a ladder."""
+
+    lowest_per_s: int
+    highest_per_s: int
 
 
 def rungs_of(workload: Workload) -> tuple[Workload, ...]:
@@ -46,3 +57,13 @@ def workloads_in(block: Block, workloads: Iterable[Workload], seed: int) -> list
         rungs = rungs_of(workload)
         found += random.Random(f"rungs {seed} {block.number} {workload.name}").sample(rungs, len(rungs))
     return found
+
+
+def span_of(searches: Sequence[tuple[int, int | None]]) -> Span:
+    """A ladder for what searches found, each the rate that was sustained and the one above it that failed (None = none did).
+
+    From where the slowest is at rest to where the fastest isn't kept, in three figures.
+    """
+    lowest = min(rate_per_s for rate_per_s, _ in searches) * BEGINS_AT
+    highest = max(failed_per_s or rate_per_s * _ABOVE for rate_per_s, failed_per_s in searches)
+    return Span(*(max(1, round(float(f"{rate_per_s:.3g}"))) for rate_per_s in (lowest, highest)))

@@ -23,6 +23,7 @@ from bench.cli import (
     prove,
     rehearse,
     report,
+    rungs,
     software,
     status,
     sweep,
@@ -50,6 +51,7 @@ SECTIONS = {
     "Evidence": (
         prove.prove_durability,
         compare.compare,
+        rungs.rungs,
         claims.claims,
         omb_results.import_omb,
         omb_results.export_omb,

@@ -31,6 +31,8 @@ from bench.results.folder import MANIFEST_SCHEMA
 from bench.run.equipped import Equipped
 from bench.run.vetted import Vetted
 from provisioning.hosts.inventory import Inventory
+from provisioning.testbeds.aws.cost import host_prices
+from provisioning.testbeds.aws.prices import load_prices
 from systems.registry import SYSTEMS
 
 # what a campaign's figures depend on in a checkout; a campaign file of one's own is no change to the kit
@@ -92,6 +94,7 @@ def manifest_of(
         "order_kind": campaign.order,
         "host_orders": {str(block): list(names) for block, names in orders.items()},
         "testbed": testbed,
+        "prices": host_prices(inventory, load_prices()),
         "operator": {"python": platform.python_version(), "kernel": platform.release()},
         "facts": {
             name: {**dataclasses.asdict(each), "programs": dict(equipped.programs[name])}

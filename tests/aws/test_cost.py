@@ -15,6 +15,7 @@ from bench.results.folder import Results
 from bench.run.spent import run_of
 from infra.instance_types import INSTANCE_TYPES
 from provisioning.errors import InvalidInput
+from provisioning.hosts.inventory import RecordsBucket
 from provisioning.testbeds.aws import cost
 from provisioning.testbeds.aws.prices import PRICES_FILE, load_prices
 from provisioning.testbeds.aws.shape import load_shape, stack_file, stacks
@@ -75,6 +76,28 @@ def test_per_hour_by_role(tmp_path: Path) -> None:
     assert brokers.addresses == pytest.approx(0.03)
     assert clients.volumes == pytest.approx(2 * (1.0 + 0.1))
     assert cost.per_hour((brokers, clients)) == pytest.approx(6 + 3 + 0.03 + 1 + 2.2 + 0.02)
+
+
+def test_each_host_has_its_price_an_hour(tmp_path: Path) -> None:
+    """For the manifest: the instance and its address, by the region of the testbed's bucket; the day of the prices beside them."""
+    prices = load_prices(write(tmp_path, PRICES.replace("big.large", "i3en.2xlarge"), "prices.toml"))
+    inventory = dataclasses.replace(engine.inventory(), records_bucket=RecordsBucket("b", "us-west-2"))
+    found = cost.host_prices(inventory, prices)
+    assert found == {
+        "currency": "USD",
+        "pinned": "2026-10-01",
+        "hosts": {host.name: pytest.approx(2.01) for host in inventory.hosts},
+    }
+
+
+def test_hosts_that_nobody_charges_for_have_no_price(tmp_path: Path) -> None:
+    """Nor those of a type, or in a region, that the table lacks: a campaign runs all the same."""
+    prices = load_prices(write(tmp_path, PRICES, "prices.toml"))
+    inventory = engine.inventory()
+    assert cost.host_prices(inventory, prices) is None
+    for region in ("us-west-2", "eu-north-1"):
+        elsewhere = dataclasses.replace(inventory, records_bucket=RecordsBucket("b", region))
+        assert cost.host_prices(elsewhere, prices) is None
 
 
 def test_a_reserved_place_costs_where_it_stands_empty(tmp_path: Path) -> None:

@@ -7,15 +7,18 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from bench.campaign.blocks import blocks_of
 from bench.campaign.campaign_file import load_campaign
 from bench.campaign.choice import Choice
-from bench.campaign.ladder import rungs_of, workloads_in
+from bench.campaign.ladder import Span, rungs_of, span_of, workloads_in
 from bench.campaign.order import TrialSpec, order_of
 from bench.campaign.scale import Scale
+from bench.cli.main import samebox
 from contract.workload import Workload
 from provisioning.errors import InvalidInput
+from tests.analysis.synthetic_results import Plan, write_results
 
 FILE = """
 schema = 1
@@ -126,3 +129,33 @@ def test_a_ladder_represents_as_a_whole(tmp_path: Path) -> None:
     file = tmp_path / "curve.toml"
     chosen = Choice(representative=True).of(load_campaign(file), where=str(file))
     assert {spec.workload.name for spec in order_of(chosen)} == {f"curve-{rate}" for rate in (1000, 2000, 4000, 8000)}
+
+
+def test_a_ladder_goes_from_where_the_slowest_is_at_rest_to_where_the_fastest_fails() -> None:
+    """A quarter of the lowest rate sustained; the highest that failed, or, where none did, a tenth above the highest sustained."""
+    assert span_of([(40_000, 41_234), (8_000, 8_200)]) == Span(2_000, 41_200)
+    assert span_of([(40_000, None), (8_000, 8_200)]) == Span(2_000, 44_000)
+    assert span_of([(3, None)]) == Span(1, 3)
+
+
+def test_the_command_prints_the_keys_of_a_ladder(tmp_path: Path) -> None:
+    """Per workload and level of the campaign's searches; they are keys that a campaign file takes. Nothing of trials that searched
+    for nothing, or found nothing."""
+    searches: dict[str, tuple[int | None, int | None] | None] = {
+        "a": (8000, 8200),
+        "b": (4000, None),
+        "c": (None, 500),
+        "d": None,
+    }
+    plans = []
+    for at, (name, found) in enumerate(searches.items(), start=1):
+        search = found and {"rate_per_s": found[0], "failed_per_s": found[1], "attempts": []}
+        plans.append(Plan(f"b01-{at}-{name}-l1-max", 1, at, name, only_telemetry=True, observations={"search": search}))
+    results = write_results(tmp_path / "results" / "demo", plans)
+    said = CliRunner().invoke(
+        samebox, ["rungs", str(results), "--rungs", "5"], standalone_mode=False, catch_exceptions=False
+    )
+    assert said.output == (
+        "# steady, durability level 1: 4,000 to 8,000 msg/s were sustained\n"
+        'pacing = "ladder"\nlowest_rate_per_s = 1000\nrate_per_s = 8200\nrungs = 5\n\n'
+    )
