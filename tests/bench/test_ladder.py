@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from itertools import groupby
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from bench.campaign.choice import Choice
 from bench.campaign.ladder import Span, rungs_of, span_of, workloads_in
 from bench.campaign.order import TrialSpec, order_of
 from bench.campaign.scale import Scale
+from bench.checkout import CHECKOUT
 from bench.cli.main import samebox
 from contract.workload import Workload
 from provisioning.errors import InvalidInput
@@ -149,8 +151,19 @@ def test_the_command_prints_the_keys_of_a_ladder(tmp_path: Path) -> None:
     }
     plans = []
     for at, (name, found) in enumerate(searches.items(), start=1):
-        search = found and {"rate_per_s": found[0], "failed_per_s": found[1], "attempts": []}
-        plans.append(Plan(f"b01-{at}-{name}-l1-max", 1, at, name, only_telemetry=True, observations={"search": search}))
+        search: dict[str, object] = {"attempts": []}
+        if found:
+            search |= {"rate_per_s": found[0], "failed_per_s": found[1]}
+        plans.append(
+            Plan(
+                f"b01-{at}-{name}-l1-max",
+                1,
+                at,
+                name,
+                only_telemetry=True,
+                observations={"search": search if found else None},
+            )
+        )
     results = write_results(tmp_path / "results" / "demo", plans)
     said = CliRunner().invoke(
         samebox, ["rungs", str(results), "--rungs", "5"], standalone_mode=False, catch_exceptions=False
@@ -159,3 +172,13 @@ def test_the_command_prints_the_keys_of_a_ladder(tmp_path: Path) -> None:
         "# steady, durability level 1: 4,000 to 8,000 msg/s were sustained\n"
         'pacing = "ladder"\nlowest_rate_per_s = 1000\nrate_per_s = 8200\nrungs = 5\n\n'
     )
+
+
+def test_the_example_fits_a_machine() -> None:
+    """At its local scale in well under half an hour, every rung by both systems; whole, it has blocks enough for intervals."""
+    file = CHECKOUT / "campaigns" / "curve.toml"
+    said = CliRunner().invoke(samebox, ["plan", str(file), "--scale", "local", "--json"], catch_exceptions=False)
+    document = json.loads(said.stdout)
+    assert document["estimate_s"] < 25 * 60
+    assert len(document["trials"]) == 2 * 8
+    assert load_campaign(file).blocks >= 6
