@@ -35,6 +35,7 @@ NEED_SPARK = (
     "tests/analysis/test_omb_export.py",
     "tests/analysis/test_censoring.py",
     "tests/analysis/test_cut_off.py",
+    "tests/analysis/test_curves_job.py",
 )
 
 # What takes long is begun first, so that no process is left with it at the end: what waits for clocks, beside what computes.
