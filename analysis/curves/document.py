@@ -74,7 +74,8 @@ def rate_words(known: Bounded) -> str:
         return f"{number(known.low)} or more"
     if known.value is None:
         return f"{number(known.low)} to {number(known.high)}"
-    return number(known.value)
+    # a bracket of rungs tells the lower one, which was seen to pass
+    return number(known.value) + (f" (below {number(known.high)})" if known.value == known.low < known.high else "")
 
 
 def interval_words(found: Interval | None) -> str:

@@ -14,7 +14,7 @@ from matplotlib.ticker import NullLocator
 from analysis.bounded import Bounded
 from analysis.curves.curve import METRIC, METRICS, Curve, Rung
 from analysis.curves.document import Ladder, rate_words
-from analysis.drawing import BLACK, MARKERS, Drawing, Palette, canvas, plain_log_axis, svg_of
+from analysis.drawing import BLACK, GREY, MARKERS, Drawing, Palette, canvas, plain_log_axis, svg_of
 from analysis.formatting import number
 
 _HEIGHT_INCHES = 4.3
@@ -59,6 +59,7 @@ def _draw(ladder: Ladder, palette: Palette) -> Drawing:
             _line(axes, curve, palette.colours[curve.contestant], MARKERS[at % len(MARKERS)])
             for at, curve in enumerate(curves)
         ]
+        handles += _signs(curves)
         _label_rates(axes, sorted({rung.rate_per_s for curve in curves for rung in curve.rungs}))
         plain_log_axis(axes.yaxis)
         axes.set_xlabel("offered rate (msg/s)")
@@ -80,8 +81,8 @@ def _draw(ladder: Ladder, palette: Palette) -> Drawing:
 def _note(curves: Sequence[Curve]) -> str:
     note = (
         "Line: the median over blocks of the p99 from the intended send to the acknowledgement; small dots: the blocks. Cross: the "
-        "rate was not kept, and the latency grows with the length of the run. Diamond: the knee, above which one per cent more rate "
-        "costs more than one per cent of latency; shaded: where it may be."
+        "rate was not kept, and the latency, cut off at the edge, grows with the length of the run. Diamond: the knee, above which "
+        "one per cent more rate costs more than one per cent of latency; shaded: where it may be."
     )
     if any(found.interval for curve in curves for rung in curve.rungs if (found := rung.over_blocks(METRIC))):
         note += " Bars and what is shaded: 95 % intervals over blocks, each for its own contestant."
@@ -119,7 +120,7 @@ def _line(axes: Axes, curve: Curve, colour: str, marker: str) -> Line2D:
             [rung.rate_per_s] * len(values), np.minimum(values, top), ".", color=colour, markersize=2.5, alpha=0.6
         )
         found = rung.over_blocks(METRIC)
-        if found is not None and found.interval is not None:
+        if rung.is_kept and found is not None and found.interval is not None:
             axes.vlines(rung.rate_per_s, found.interval.low, min(found.interval.high, top), color=colour, linewidth=1.2)
     beyond = [
         (rung.rate_per_s, value) for rung, value in drawn if not rung.is_kept and kept and rung.rate_per_s > kept[-1][0]
@@ -129,6 +130,17 @@ def _line(axes: Axes, curve: Curve, colour: str, marker: str) -> Line2D:
         axes.plot([left, right], [low, high], color=colour, linewidth=0.9, linestyle=":")
     _mark_knee(axes, curve, [*kept, *beyond[:1]], colour)
     return Line2D([], [], color=colour, marker=marker, markersize=5, label=_label(curve))
+
+
+def _signs(curves: Sequence[Curve]) -> list[Line2D]:
+    """What the signs mean, of those that are drawn."""
+    found = []
+    if any(curve.knee and curve.knee.median.value for curve in curves):
+        looks: dict[str, Any] = {"markersize": 7, "markerfacecolor": "white", "markeredgewidth": 1.6}
+        found.append(Line2D([], [], color=GREY, linestyle="", marker="D", label="knee", **looks))
+    if any(not rung.is_kept for curve in curves for rung in curve.rungs):
+        found.append(Line2D([], [], color=GREY, linestyle="", marker="x", markersize=6, label="rate not kept"))
+    return found
 
 
 def _label(curve: Curve) -> str:

@@ -66,6 +66,16 @@ def test_a_rate_at_which_messages_are_lost_is_not_kept() -> None:
     assert world.curves()["a"].highest_kept.median == Bounded(1000.0, 1000.0, 2000.0)
 
 
+def test_a_rate_that_is_not_kept_keeps_no_goal() -> None:
+    """Though most of what was acknowledged was acknowledged soon."""
+    world = LadderWorld()
+    world.trial("a", 1, 1000, 5.0)
+    world.trial("a", 1, 2000, 5.0, kept=False)
+    found = world.curves()["a"].at_goal
+    assert found is not None
+    assert found.median == Bounded(1000.0, 1000.0, 2000.0)
+
+
 def test_a_rate_at_which_the_system_ended_the_trial_is_not_kept() -> None:
     """Its checks may be unknown."""
     world = LadderWorld()
@@ -182,7 +192,8 @@ def test_with_prices_dollars_decide_the_order() -> None:
 
 def test_what_a_rate_is_known_as_is_put_into_words() -> None:
     """A value, a bracket, or one bound."""
-    assert rate_words(Bounded(8000.0, 8000.0, 9500.0)) == "8,000"
+    assert rate_words(Bounded(8000.0, 8000.0, 9500.0)) == "8,000 (below 9,500)"
+    assert rate_words(Bounded(6667.0, 6473.0, 6867.0)) == "6,667"
     assert rate_words(Bounded(None, 2000.0, 6000.0)) == "2,000 to 6,000"
     assert rate_words(Bounded(None, 0.0, 1000.0)) == "below 1,000"
     assert rate_words(Bounded(9500.0, 9500.0, math.inf)) == "9,500 or more"
@@ -197,7 +208,7 @@ def test_the_sentence_names_how_far_each_keeps_the_goal_and_its_knee() -> None:
     world.climb("a")
     world.climb("b", capacity_per_s=3000.0)
     assert world.ladder().sentence == (
-        "Ladder curve, durability level 1: a p99 of at most 20 ms is kept up to: a 8,000, b 2,000 msg/s; "
+        "Ladder curve, durability level 1: a p99 of at most 20 ms is kept up to: a 8,000 (below 9,500), b 2,000 (below 4,000) msg/s; "
         "the knee of p99 over rate is at: a 6,667, b 1,000 to 4,000 msg/s."
     )
 

@@ -27,7 +27,7 @@ def test_a_contestant_is_named_with_what_is_to_be_known_of_it() -> None:
     """In the order of the palette, whoever is cheaper: how far it keeps the goal, and its knee."""
     svg = drawn(two()).svg
     said = re.findall(r">([^<>]*)</text>", svg)
-    assert said[-6:] == [
+    assert said[-8:-2] == [
         "a",
         "goal kept: up to 8,000",
         "knee: 6,667",
@@ -35,6 +35,7 @@ def test_a_contestant_is_named_with_what_is_to_be_known_of_it() -> None:
         "goal kept: up to 2,000",
         "knee: 1,000 to 4,000",
     ]
+    assert said[-2:] == ["knee", "rate not kept"]
     assert "goal: 20 ms" in said
     assert not any("goal" in each for each in re.findall(r">([^<>]*)</text>", drawn(two(None)).svg))
 
