@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ from bench.run.equipped import store_of
 from bench.run.priming import PAYS_FROM_TRIALS, worth_priming
 from provisioning.errors import InvalidInput
 from provisioning.software.store import Store
-from systems.registry import software
+from systems.registry import release_of, software
+from systems.release import NO_FACTS, Facts, Release
 from tests.bench.test_campaign import GOOD, refusal, write
 
 BASE = GOOD.replace('systems = ["pulsar", "kafka"]\n', "")
@@ -141,6 +143,19 @@ def test_a_version_is_deployed_from_its_own_software(tmp_path: Path) -> None:
     store = Store(tmp_path, software())
     versions = [store_of(each, store).version("kafka") for each in loaded.compared]
     assert versions == ["4.3.1", "3.9.1"]
+
+
+def test_a_level_that_a_version_cannot_give_stays_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the version's own reason; the other version runs it."""
+    facts = {"3.9.1": Facts(1, cannot={"1": "it forgets to flush"})}
+
+    def with_facts(system: str, version: str | None) -> Release:
+        return replace(release_of(system, version), facts=facts.get(version or "", NO_FACTS))
+
+    monkeypatch.setattr("bench.campaign.campaign.release_of", with_facts)
+    loaded = campaign(tmp_path, OLD, OLD.replace('name = "kafka"', 'name = "older"') + 'version = "3.9.1"\n')
+    assert {each.contestant.name for each in order_of(loaded)} == {"kafka"}
+    assert [(cell.system, cell.reason) for cell in empty_cells(loaded)] == [("older", "it forgets to flush")]
 
 
 def test_the_version_that_is_meant_anyway_is_no_difference(tmp_path: Path) -> None:
