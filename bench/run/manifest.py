@@ -31,8 +31,7 @@ from bench.results.folder import MANIFEST_SCHEMA
 from bench.run.equipped import Equipped
 from bench.run.vetted import Vetted
 from provisioning.hosts.inventory import Inventory
-from provisioning.testbeds.aws.cost import host_prices
-from provisioning.testbeds.aws.prices import load_prices
+from provisioning.testbeds.aws.prices import host_prices, load_prices
 from systems.registry import SYSTEMS
 
 # what a campaign's figures depend on in a checkout; a campaign file of one's own is no change to the kit

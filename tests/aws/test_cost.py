@@ -17,7 +17,7 @@ from infra.instance_types import INSTANCE_TYPES
 from provisioning.errors import InvalidInput
 from provisioning.hosts.inventory import RecordsBucket
 from provisioning.testbeds.aws import cost
-from provisioning.testbeds.aws.prices import PRICES_FILE, load_prices
+from provisioning.testbeds.aws.prices import PRICES_FILE, host_prices, load_prices
 from provisioning.testbeds.aws.shape import load_shape, stack_file, stacks
 from tests.aws import engine
 from tests.campaign.command import samebox
@@ -82,7 +82,7 @@ def test_each_host_has_its_price_an_hour(tmp_path: Path) -> None:
     """For the manifest: the instance and its address, by the region of the testbed's bucket; the day of the prices beside them."""
     prices = load_prices(write(tmp_path, PRICES.replace("big.large", "i3en.2xlarge"), "prices.toml"))
     inventory = dataclasses.replace(engine.inventory(), records_bucket=RecordsBucket("b", "us-west-2"))
-    found = cost.host_prices(inventory, prices)
+    found = host_prices(inventory, prices)
     assert found == {
         "currency": "USD",
         "pinned": "2026-10-01",
@@ -94,10 +94,10 @@ def test_hosts_that_nobody_charges_for_have_no_price(tmp_path: Path) -> None:
     """Nor those of a type, or in a region, that the table lacks: a campaign runs all the same."""
     prices = load_prices(write(tmp_path, PRICES, "prices.toml"))
     inventory = engine.inventory()
-    assert cost.host_prices(inventory, prices) is None
+    assert host_prices(inventory, prices) is None
     for region in ("us-west-2", "eu-north-1"):
         elsewhere = dataclasses.replace(inventory, records_bucket=RecordsBucket("b", region))
-        assert cost.host_prices(elsewhere, prices) is None
+        assert host_prices(elsewhere, prices) is None
 
 
 def test_a_reserved_place_costs_where_it_stands_empty(tmp_path: Path) -> None:

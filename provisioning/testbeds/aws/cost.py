@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from provisioning.errors import InvalidInput
-from provisioning.hosts.inventory import HostRecord, Inventory, Role
+from provisioning.hosts.inventory import HostRecord, Role
 from provisioning.testbeds.aws.prices import PriceTable
 from provisioning.testbeds.aws.shape import Hosts, Shape
 
@@ -145,25 +144,6 @@ def inventory_per_hour(records: Sequence[HostRecord], shape: Shape, prices: Pric
         _role_cost(role, count, instance_type, shape.by_role().get(role), shape.region, prices)
         for (role, instance_type), count in sorted(counts.items())
     )
-
-
-def host_prices(inventory: Inventory, prices: PriceTable) -> dict[str, Any] | None:
-    """What each host costs an hour in US dollars, with its public address and without its root volume, and the day of the prices.
-
-    None where nobody charges for the hosts, or the table lacks one of their types.
-    """
-    bucket = inventory.records_bucket
-    if bucket is None:
-        return None
-    try:
-        address = prices.price("service", "public_ipv4_hour", bucket.region)
-        hosts = {
-            host.name: prices.price("instance_hour", host.instance_type, bucket.region) + address
-            for host in inventory.hosts
-        }
-    except InvalidInput:
-        return None
-    return {"currency": "USD", "pinned": prices.pinned.isoformat(), "hosts": hosts}
 
 
 def _role_cost(

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from provisioning.document import parse_document
 from provisioning.errors import InvalidInput
+from provisioning.hosts.inventory import Inventory
 
 PRICES_FILE = Path(__file__).with_name("prices.toml")
 PRICES_SCHEMA = 1
@@ -100,3 +101,22 @@ def load_prices(path: Path = PRICES_FILE) -> PriceTable:
     """Reads a price table. Raises InvalidInput naming file and key."""
     groups = vars(parse_document(_PriceFile, path, schema=PRICES_SCHEMA))
     return PriceTable(path, {kind: groups[kind] for kind in WHAT})
+
+
+def host_prices(inventory: Inventory, prices: PriceTable) -> dict[str, Any] | None:
+    """What each host costs an hour in US dollars, with its public address and without its root volume, and the day of the prices.
+
+    None where nobody charges for the hosts, or the table lacks one of their types.
+    """
+    bucket = inventory.records_bucket
+    if bucket is None:
+        return None
+    try:
+        address = prices.price("service", "public_ipv4_hour", bucket.region)
+        hosts = {
+            host.name: prices.price("instance_hour", host.instance_type, bucket.region) + address
+            for host in inventory.hosts
+        }
+    except InvalidInput:
+        return None
+    return {"currency": "USD", "pinned": prices.pinned.isoformat(), "hosts": hosts}
