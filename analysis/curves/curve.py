@@ -83,7 +83,7 @@ class Curve:
 
     @cached_property
     def knees(self) -> dict[int, Knee]:
-        """Block -> its knee, where two rungs or more were kept."""
+        """Block -> its knee, where a rung was kept."""
         found = {}
         for block, points in self._by_block().items():
             kept = {each.rate_per_s: p99 for each in points if each.kept and (p99 := _told(each))}

@@ -71,13 +71,13 @@ class Knee:
 
 
 def knee_of(rates_per_s: Sequence[float], latencies_ms: Sequence[float], failed_per_s: float | None) -> Knee | None:
-    """The knee of one contestant in one block; None where fewer than two rungs were kept.
+    """The knee of one contestant in one block; None where no rung was kept.
 
     `rates_per_s`, ascending, and `latencies_ms`: of the rungs that were kept. `failed_per_s`: the lowest one above them that wasn't;
     the capacity is below it. Where the curve's knee isn't between two rungs that were kept, or there is no curve, all that is told
     is between which two rates it lies: next to the rung of the highest power. Above the highest rung nothing bounds it.
     """
-    if len(rates_per_s) < 2:
+    if not rates_per_s:
         return None
     peak = int(np.argmax(np.asarray(rates_per_s) / np.asarray(latencies_ms)))
     around = [0.0, *rates_per_s, math.inf if failed_per_s is None else failed_per_s]

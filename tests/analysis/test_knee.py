@@ -94,7 +94,7 @@ def test_rungs_that_no_curve_goes_through_give_a_bracket() -> None:
     assert known(RUNGS, factors=(1, 9, 1, 9, 1, 9)) == Bounded(None, 6000.0, 9500.0)
 
 
-def test_one_rung_has_no_knee() -> None:
-    """Nor has none."""
-    assert knee_of([1000.0], [1.0], 2000.0) is None
-    assert knee_of([], [], None) is None
+def test_one_rung_gives_the_one_above_as_a_bound() -> None:
+    """The knee is below the capacity, and that below the lowest rung that wasn't kept. Of none nothing is known."""
+    assert known((2000.0,)) == Bounded(None, 0.0, 12_000.0)
+    assert knee_of([], [], 2000.0) is None
