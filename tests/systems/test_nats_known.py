@@ -8,10 +8,9 @@ import pytest
 
 from provisioning.cache import user_cache
 from systems.nats.config_text import settings_of, without
-from systems.nats.known import known_in, list_settings, words_in
+from systems.nats.known import known_in, words_in
 from systems.nats.layout import PROGRAM
 from systems.registry import release_of, releases_of
-from systems.release import Release
 
 SOURCE = """
 	switch strings.ToLower(k) {
@@ -61,15 +60,6 @@ def test_a_server_tells_what_it_knows_block_by_block(program: Path) -> None:
         *("cluster", "cluster.accounts", "cluster.authorization", "cluster.authorization.*"),
         *("jetstream", "jetstream.sync_interval", "max_payload"),
     ]
-
-
-@pytest.mark.integration
-@pytest.mark.truth
-@pytest.mark.parametrize("release", releases_of("nats"), ids=lambda release: release.title)
-def test_what_is_recorded_is_what_the_servers_say(release: Release) -> None:
-    """Of every pinned version; a server runs for a second to tell its defaults."""
-    software = release.software[0]
-    assert list_settings(software, software.fetch(user_cache(), notice=print)) == release.known
 
 
 def test_what_is_recorded_of_nats_tells_its_versions_apart() -> None:

@@ -9,7 +9,7 @@ from systems.registry import SYSTEMS, releases_of
 from systems.release import Release
 
 pytestmark = pytest.mark.integration
-# the third such system, NATS, is asked in test_nats_known.py: it takes a minute
+# servers are asked in tests/truth/test_pinned_versions.py: NATS takes a minute
 ASKED = [release for system in ("kafka", "pulsar") for release in releases_of(system)]
 
 
