@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from contract.durability import LEVELS, Durability
@@ -120,7 +121,19 @@ def releases_of(system: str) -> tuple[Release, ...]:
         return ()
     if its.releases is None:
         return (Release(system, its.software, its.requirements, is_default=True),)
-    default, folders = its.software[0].version, folders_of(system)
+    folders = folders_of(system)
+    return _releases(
+        system, id(its), tuple((version, folder, _changed_ns(folder)) for version, folder in folders.items())
+    )
+
+
+# Every cell of a campaign asks for its contestant's version, and reading them all takes milliseconds.
+@cache
+def _releases(system: str, _its: int, pinned: tuple[tuple[str, Path, int], ...]) -> tuple[Release, ...]:
+    """`pinned`: version, its folder, and when that was last changed, so that changes are read."""
+    its, folders = SYSTEMS[system], {version: folder for version, folder, _ in pinned}
+    assert its.releases is not None, "it has folders"
+    default = its.software[0].version
     known = {version: each for version, folder in folders.items() if (each := read_known(folder)) is not None}
     found = []
     for version in sorted(folders, key=lambda each: (each == default, order(each)), reverse=True):
@@ -140,3 +153,7 @@ def releases_of(system: str) -> tuple[Release, ...]:
             )
         )
     return tuple(found)
+
+
+def _changed_ns(folder: Path) -> int:
+    return max((each.stat().st_mtime_ns for each in folder.iterdir()), default=0)
