@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -19,18 +19,24 @@ BROKERS = 3  # where neither the campaign nor its copies ask for more
 
 
 def intended_on_paper(
-    trials: Sequence[TrialSpec], plans: Mapping[str, Plan], brokers: int | None, given: Collection[str], *, where: str
+    trials: Sequence[TrialSpec],
+    plan_of: Callable[[TrialSpec], Plan],
+    brokers: int | None,
+    given: Collection[str],
+    *,
+    where: str,
 ) -> dict[str, Settings]:
-    """Contestant -> the settings of its first trial. `plans`: by trial. `brokers`: how many hosts the campaign is for. `given`: systems
-    of which the operator has given an archive, whose settings nobody has recorded.
+    """Contestant -> the settings of its first trial. `brokers`: how many hosts the campaign is for. `given`: systems of which the
+    operator has given an archive, whose settings nobody has recorded.
 
     Raises InvalidInput, starting with `where`, naming a component or setting that the contestant's version doesn't have.
     """
     found: dict[str, Settings] = {}
     for spec in trials:
-        contestant, plan = spec.contestant, plans[spec.trial]
+        contestant = spec.contestant
         if contestant.name in found:
             continue
+        plan = plan_of(spec)
         release = release_of(contestant.system, contestant.version)
         recorded = contestant.version is not None or contestant.system not in given
         if recorded and (unknown := release.unknown(plan.overrides)):

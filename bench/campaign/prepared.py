@@ -48,8 +48,9 @@ def prepare(
     checks = checks_for(profile, campaign.checks, where=str(campaign_file))
     chosen = of_what_is_there(choice.of(campaign, where=str(campaign_file)), given)
     trials = order_of(chosen)
-    plans = {spec.trial: plan_of(spec, chosen, profile) for spec in trials}
-    intended = intended_on_paper(trials, plans, chosen.brokers, given, where=str(campaign_file))
+    intended = intended_on_paper(
+        trials, lambda spec: plan_of(spec, chosen, profile), chosen.brokers, given, where=str(campaign_file)
+    )
     if chosen.cross_check:
         trials = with_native_trials(trials, where=str(campaign_file))
     return Prepared(chosen, choice, campaign_file, profile, checks, trials, intended)
