@@ -115,11 +115,7 @@ def _steadily_differing(first: _Read, second: _Read) -> list[Differing]:
 def _named(found: Sequence[Differing]) -> str:
     """The first few by name, with both values, and how many more there are."""
     told = [
-        f"{each.key if each.component == SOFTWARE else f'{each.component} {each.key}'} ({_value(each.first)}, {_value(each.second)})"
+        f"{each.key if each.component == SOFTWARE else f'{each.component} {each.key}'} {each.values}"
         for each in found[:_NAMED]
     ]
     return ", ".join(told) + (f" and {len(found) - _NAMED} more" if len(found) > _NAMED else "")
-
-
-def _value(value: str | None) -> str:
-    return "not set" if value is None else value

@@ -23,6 +23,11 @@ class Differing:
     first: str | None
     second: str | None
 
+    @property
+    def values(self) -> str:
+        """Both, as a sentence has them."""
+        return f"({', '.join('not set' if each is None else each for each in (self.first, self.second))})"
+
 
 def by_kind(settings: Mapping[str, Mapping[str, Any]], places: Places = ()) -> dict[Key, str]:
     """Kind of component ("broker" for "broker/broker-1") and key -> its value; all of them where components of a kind differ."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -48,9 +48,9 @@ DURABILITY: dict[str, Durability] = {
 }
 
 
-def requirements(names: Iterable[str] = SYSTEMS) -> tuple[Requirement, ...]:
-    """What hosts need for these systems, each once."""
-    return distinct(one for name in names for one in SYSTEMS[name].requirements)
+def requirements() -> tuple[Requirement, ...]:
+    """What hosts need for all systems, each once."""
+    return distinct(one for system in SYSTEMS.values() for one in system.requirements)
 
 
 def operator_requirements() -> tuple[Requirement, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -27,6 +28,11 @@ Sentence = Annotated[str, AfterValidator(printable)]
 SourceName = Annotated[str, StringConstraints(pattern=r"^omb-[a-z0-9-]+\.yaml$")]
 # a level without a variant is written as a number: durability = [1, 2, "2-bypass"]
 DurabilityName = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
+
+
+def slug_of(text: str) -> str:
+    """A text as a campaign or a workload may be called; empty if nothing of it can be."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:NAME_LENGTH].strip("-")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.campaign.campaign import Campaign
 from bench.campaign.contestant import Contestant
-from contract.settings import by_kind, differing
+from contract.settings import Differing, by_kind, differing
 from systems.deployment import CLIENT
 from systems.registry import release_of
 from systems.release import Release, changed_defaults
@@ -43,9 +43,7 @@ def told(differences: Sequence[Mapping[str, Any]]) -> list[str]:
     """The same as sentences, for a plan."""
     found = []
     for each in differences:
-        keys = ", ".join(
-            f"{key['component']} {key['key']} ({_value(key['first'])}, {_value(key['second'])})" for key in each["keys"]
-        )
+        keys = ", ".join(f"{key['component']} {key['key']} {Differing(**key).values}" for key in each["keys"])
         sentence = (
             f"{each['second']} differs from {each['first']} in {keys}"
             if keys
@@ -63,10 +61,6 @@ def told(differences: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _release(contestant: Contestant) -> Release:
     return release_of(contestant.system, contestant.version)
-
-
-def _value(value: str | None) -> str:
-    return "not set" if value is None else value
 
 
 def _beside(contestant: Contestant, campaign: Campaign) -> Settings:

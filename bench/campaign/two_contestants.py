@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from bench.campaign.campaign import slug_of
 from bench.campaign.campaign_file import CAMPAIGN_SCHEMA
 from contract.workload import Workload
 from provisioning.errors import InvalidInput
@@ -83,7 +84,7 @@ def campaign_of(
     one, other = contestants(asked)
     return {
         "schema": CAMPAIGN_SCHEMA,
-        "name": _slug(f"ab-{one['name']}-or-{other['name']}"),
+        "name": slug_of(f"ab-{one['name']}-or-{other['name']}"),
         "question": f"{one['name']} or {other['name']}?",
         "seed": seed,
         "durability": [durability],
@@ -111,7 +112,3 @@ def _name(*words: str) -> str:
     """As a contestant may be called."""
     joined = re.sub(r"[^a-z0-9.]+", "-", "-".join(words).lower()).strip("-.")
     return joined[:_LONGEST_NAME].strip("-.")
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name)[:64].strip("-")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import Any
+from dataclasses import asdict
 
 from bench.campaign.contestant import CLIENT_KEYS, Contestant
 from bench.campaign.system_settings import all_profiles, wrong_client_settings
@@ -58,9 +57,8 @@ def _wrong_client(each: Contestant, where: str, workloads: Sequence[Workload]) -
         )
     )
     for workload in () if unknown else workloads:
-        given = {one.name: getattr(workload, one.name) for one in fields(workload)}
         try:
-            build(Workload, {**_document(given), **each.client_keys}, where=f"{where}.client", strict=True)
+            build(Workload, {**asdict(workload), **each.client_keys}, where=f"{where}.client", strict=True)
         except InvalidInput as error:
             yield str(error)
             return
@@ -81,8 +79,3 @@ def _alike(each: Contestant, at: int, before: Sequence[Contestant], by_name: Map
                 f"contestants {other.name} and {each.name} don't differ in anything. Change a version, setting, client, profile "
                 f"or memory of one. To see how far equals differ, use aa_blocks, or say same_as = {other.name!r} in {each.name}."
             )
-
-
-def _document(given: Mapping[str, Any]) -> dict[str, Any]:
-    backlog = given.get("backlog")
-    return {**given, "backlog": {one.name: getattr(backlog, one.name) for one in fields(backlog)} if backlog else None}

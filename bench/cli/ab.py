@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 import shlex
 import sys
 import tomllib
@@ -15,7 +14,7 @@ from typing import Any
 import click
 import tomli_w
 
-from bench.campaign.campaign import LARGEST_SEED, NAME_LENGTH
+from bench.campaign.campaign import LARGEST_SEED, slug_of
 from bench.campaign.campaign_file import load_campaign
 from bench.campaign.choice import WHOLE
 from bench.campaign.prepared import prepare
@@ -151,8 +150,7 @@ def _write(document: Mapping[str, Any]) -> Path:
 
 def _workload(file: Path) -> Workload:
     """Of a TOML file with a workload's keys, which is called by its file unless it has a name. Raises InvalidInput."""
-    name = re.sub(r"[^a-z0-9]+", "-", file.stem.lower()).strip("-")[:NAME_LENGTH]
-    return build(Workload, {"name": name, **read_document(file)}, where=str(file), strict=True)
+    return build(Workload, {"name": slug_of(file.stem), **read_document(file)}, where=str(file), strict=True)
 
 
 def _require_known(what: str, name: str, known: Collection[str]) -> None:

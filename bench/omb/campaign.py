@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import tomli_w
 
-from bench.campaign.campaign import NAME_LENGTH
+from bench.campaign.campaign import NAME_LENGTH, slug_of
 from bench.campaign.campaign_file import CAMPAIGN_SCHEMA
 from bench.omb.fields import read_workload
 from bench.omb.mapping import ALWAYS, differences, workload_of
@@ -112,7 +111,7 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _slug(file: Path) -> str:
     """A file's name as a workload's; the longest in OpenMessaging Benchmark and its forks fit."""
-    return re.sub(r"[^a-z0-9]+", "-", file.stem.lower()).strip("-")[:NAME_LENGTH].strip("-") or "workload"
+    return slug_of(file.stem) or "workload"
 
 
 def _source_name(file: Path) -> str:

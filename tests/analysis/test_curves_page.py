@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from typing import Any
 
 from analysis.answer import answer
 from analysis.application import draw
@@ -16,7 +17,10 @@ from analysis.report import Results, report_document
 from tests.analysis.ladders import SCATTER, LadderWorld
 from tests.analysis.synthetic_results import Plan, Shape, manifest_document
 
-PRICES = {"pinned": "2026-11-21", "hosts": {"broker-1": 1.0, "broker-2": 1.0, "broker-3": 1.6, "client-1": 0.4}}
+PRICES: dict[str, Any] = {
+    "pinned": "2026-11-21",
+    "hosts": {"broker-1": 1.0, "broker-2": 1.0, "broker-3": 1.6, "client-1": 0.4},
+}
 
 
 def _results(world: LadderWorld, *, priced: bool = False) -> Results:
@@ -27,7 +31,7 @@ def _results(world: LadderWorld, *, priced: bool = False) -> Results:
     excluded = excluded_trials(world.trials, world.checks)
     comparisons = compare(world.trials, world.checks, world.measured)
     rankings = rank(world.trials, excluded, world.checks, world.measured, comparisons)
-    ladders = ladders_of(world.curves().values(), PRICES["hosts"] if priced else {})  # type: ignore[arg-type]
+    ladders = ladders_of(world.curves().values(), PRICES["hosts"] if priced else {})
     told = answer(campaign, world.trials, comparisons, outcomes, excluded, rankings=rankings, ladders=ladders)
     found = Results(campaign, world.trials, world.checks, world.measured, outcomes, excluded, comparisons, told, ())
     return Results(**{**vars(found), "rankings": rankings, "ladders": ladders})
