@@ -71,9 +71,9 @@ def _alike(each: Contestant, at: int, before: Sequence[Contestant], by_name: Map
         others = ", ".join(name for name in by_name if name != each.name) or "none"
         yield f"key 'contestants.{at}.same_as': no other contestant is called {twin!r}. Valid choices: {others}."
         return
-    if twin is not None and any(other.name == twin and other.content != each.content for other in before):
-        yield f"key 'contestants.{at}.same_as': {each.name} isn't the same as {twin}: give both the same keys."
     for other in before:
+        if (other.name == twin or other.same_as == each.name) and other.content != each.content:
+            yield f"key 'contestants.{at}': {each.name} isn't the same as {other.name}, as same_as says: give both the same keys."
         if other.system == each.system and other.content == each.content and not {twin, other.same_as} & {*by_name}:
             yield (
                 f"contestants {other.name} and {each.name} don't differ in anything. Change a version, setting, client, profile "

@@ -185,6 +185,8 @@ def test_equals_are_refused_unless_they_are_meant(tmp_path: Path) -> None:
     loaded = campaign(tmp_path, OLD, twin + 'same_as = "kafka"\n')
     assert [each.name for each in loaded.compared] == ["kafka", "again"]
     assert "again isn't the same as more-threads" in refusal(tmp_path, text(NEW, twin + 'same_as = "more-threads"\n'))
+    ahead = twin + 'same_as = "more-threads"\n'
+    assert "more-threads isn't the same as again" in refusal(tmp_path, text(ahead, NEW))
     assert "no other contestant is called 'kafkaa'" in refusal(tmp_path, text(OLD, twin + 'same_as = "kafkaa"\n'))
 
 
