@@ -92,7 +92,7 @@ def place(processes: Sequence[Process], files: Mapping[str, Mapping[str, str]]) 
     def write(host: Host) -> None:
         for path, content in files[host.name].items():
             host.put(content.encode(), path)
-        folder, logs = quote(scratch(host)), [quote(each.log_path) for each in on_host(processes, host)]
+        folder, logs = quote(scratch(host)), [f"{quote(each.log_path)}*" for each in on_host(processes, host)]
         host.run(f"rm -rf {folder}; mkdir -p {folder}; rm -f {' '.join(logs)}")
 
     on_all(f"{processes[0].system}: writing configuration", hosts_of(processes), write)

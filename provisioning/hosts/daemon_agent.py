@@ -55,7 +55,7 @@ def read_pid_files(run_dir: str) -> dict[str, dict[str, Any]]:
 
 
 def start(request: dict[str, Any]) -> dict[str, Any]:
-    """Starts each daemon in its own session, standard input closed, output appended to its log."""
+    """Starts each daemon in its own session, standard input closed, output to a new log."""
     run_dir = Path(request["run_dir"])
     run_dir.mkdir(parents=True, exist_ok=True)
     known = read_pid_files(str(run_dir))
@@ -65,6 +65,7 @@ def start(request: dict[str, Any]) -> dict[str, Any]:
     pids = {}
     for spec in request["daemons"]:
         Path(spec["log_path"]).parent.mkdir(parents=True, exist_ok=True)
+        set_aside(spec["log_path"])
         with Path(spec["log_path"]).open("ab") as log:
             try:
                 process = subprocess.Popen(
@@ -90,6 +91,19 @@ def start(request: dict[str, Any]) -> dict[str, Any]:
     return {"pids": pids}
 
 
+def earlier_logs(log_path: str) -> list[Path]:
+    """Those of the processes that a daemon's name had before, the first one's first: "<log>.1", "<log>.2"."""
+    log = Path(log_path)
+    numbers = [path.suffix[1:] for path in log.parent.glob(f"{log.name}.*") if path.stem == log.name]
+    return [Path(f"{log_path}.{number}") for number in sorted(int(each) for each in numbers if each.isdecimal())]
+
+
+def set_aside(log_path: str) -> None:
+    """Keeps a log that is there already: who waits for a line of the new process must never find it in the words of an earlier one."""
+    if Path(log_path).exists():
+        Path(log_path).rename(f"{log_path}.{len(earlier_logs(log_path)) + 1}")
+
+
 def make_group_give_way(pid: int, niceness: int) -> None:
     """The kernel may share out the cores among sessions first (autogroups), each with a niceness of its own."""
     deadline = time.monotonic() + AUTOGROUP_TIMEOUT_S
@@ -106,13 +120,16 @@ def make_group_give_way(pid: int, niceness: int) -> None:
 
 
 def states(request: dict[str, Any]) -> dict[str, Any]:
-    """Every daemon with a pid file: whether it lives, its peak memory, whether its log tells of lack of memory."""
+    """Every daemon with a pid file: whether it lives, its peak memory, whether its log, or an earlier one, tells of lack of memory."""
     answer = {}
     for name, daemon in read_pid_files(request["run_dir"]).items():
         answer[name] = {
             "pid": daemon["pid"] if daemon["alive"] else None,
             "rss_peak_bytes": rss_peak_bytes(daemon["pid"]) if daemon["alive"] else None,
-            "out_of_memory": tells_of_lack_of_memory(daemon["log"], daemon["out_of_memory"]),
+            "out_of_memory": any(
+                tells_of_lack_of_memory(str(log), daemon["out_of_memory"])
+                for log in (*earlier_logs(daemon["log"]), daemon["log"])
+            ),
         }
     return {"daemons": answer}
 

@@ -150,6 +150,20 @@ def test_lack_of_memory_is_seen_in_the_log(words: str, tmp_path: Path) -> None:
     assert found["rss_peak_bytes"] > 0
 
 
+def test_earlier_logs_stay_beside_the_new_one(tmp_path: Path) -> None:
+    """What waits for a line of a process started again isn't met by an earlier one's; their lack of memory is still told."""
+    for words in ("Killed", "second", "third"):
+        start(tmp_path, spec("again", ["bash", "-c", f"echo {words}; sleep 60"], tmp_path))
+        probe = {"path": str(tmp_path / "again.log"), "contains": [words]}
+        while await_ready(tmp_path, ["again"], [probe])["pending"]:
+            pass
+        found = daemon_agent.states({"run_dir": str(tmp_path / "run")})["daemons"]["again"]
+        stop(tmp_path)
+    logs = {path.name: path.read_text() for path in tmp_path.glob("again.log*")}
+    assert logs == {"again.log": "third\n", "again.log.1": "Killed\n", "again.log.2": "second\n"}
+    assert found["out_of_memory"]
+
+
 @pytest.mark.parametrize("contains", [[], ["SSH"]])
 def test_a_port_is_met_when_it_listens_and_says_what_is_wanted(contains: list[str]) -> None:
     """A probe without words is met by a listening port; one with words isn't by a silent one."""

@@ -60,7 +60,7 @@ def test_hosts_that_a_system_can_not_use_are_refused() -> None:
 def test_files_are_placed_and_the_logs_of_earlier_trials_removed() -> None:
     """Of the processes that the host runs, and of no others."""
     one = host("a")
-    one.answers[f"{TIDIED}/srv/h/log/toy-log.log /srv/h/log/toy-keeper.log"] = ""
+    one.answers[f"{TIDIED}/srv/h/log/toy-log.log* /srv/h/log/toy-keeper.log*"] = ""
     place(
         on_each("toy", "log", [one], "l") + on_each("toy", "keeper", [one], "k"), {"a": {"/srv/h/etc/toy/l": "x=1\n"}}
     )
