@@ -70,6 +70,16 @@ class Plan:
     prime: bool = False
     replication_factor: int = DEFAULT_REPLICATION_FACTOR
 
+    def topic_at(self, topic: int, partition: int) -> Topic:
+        """One of its topics, that has a partition of this number; both are numbered from 0. Raises DeploymentError."""
+        if not 0 <= topic < len(self.topics) or not 0 <= partition < self.topics[topic].partitions:
+            counts = ", ".join(str(each.partitions) for each in self.topics)
+            raise DeploymentError(
+                f"there is no partition {topic}/{partition}.",
+                next_step=f"Topics and partitions are numbered from 0; topics: {len(self.topics)}, their partitions: {counts}.",
+            )
+        return self.topics[topic]
+
     def overrides_for(self, component: str) -> dict[str, str]:
         """Those of its kind on all hosts ("broker"), then its own ("broker/broker-1")."""
         kind = component.rpartition("/")[0]
@@ -118,6 +128,18 @@ class Endpoints:
     client_settings: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class Placement:
+    """Where a partition is now.
+
+    `leader`: the process that clients send its messages to. `followers`: those that keep its other copies, which may be of another
+    kind than the leader.
+    """
+
+    leader: Process
+    followers: tuple[Process, ...]
+
+
 class Deployment(Protocol):
     """The verbs that put a system on hosts. A deployment object belongs to one testbed; constructing it touches nothing."""
 
@@ -164,6 +186,25 @@ class Deployment(Protocol):
 
     def under_replicated(self) -> Sequence[str]:
         """Partitions that lack replicas now, by name, or what the system has instead; empty = all in sync."""
+
+    def placement(self, topic: int, partition: int) -> Placement:
+        """Who leads a partition of the plan's topics (both numbered from 0) now, and who keeps its other copies.
+
+        It is asked shortly before a fault, also while some of the cluster is down: it costs the hosts little, and any process that
+        lives can answer. Raises DeploymentError where nobody leads it.
+        """
+
+    def coordinator(self) -> Process:
+        """The process that decides for the cluster now: who leads what, who is a member. Raises DeploymentError where nobody does."""
+
+    def start_again(self, process: Process) -> None:
+        """Starts a process that has ended, on whatever data it finds, none included, and waits until it is ready.
+
+        Its earlier log is kept beside the new one. Raises DeploymentError.
+        """
+
+    def data_of(self, process: Process) -> Sequence[str]:
+        """The directories (absolute, on its host) without which a replaced process comes back; they are emptied while it is down."""
 
 
 class SoftwareStore(Protocol):

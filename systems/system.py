@@ -58,6 +58,9 @@ class System:
     it keeps the others in a way of its own. `own_values`: where its rendered settings aren't its vendor's. `profiles` is the folder of
     its system profiles (None = it has its vendor's defaults only), `memory` says how large its processes are.
 
+    `cannot_fault`: the reason for each fault that can't be done to it, in a workload's words: what is done ("replace"), to whom
+    ("coordinator"), or both ("replace leader").
+
     `software`: all that its deployment and its load tool ask the store for, the system itself first. `archive` reads a release that the
     operator gives instead, and raises InvalidInput; where nothing is pinned, there is none before (`archive_name`: how its makers
     call it). `releases`: how other versions are pinned beside the first of `software`, which is the default; None = they can't be, and
@@ -86,6 +89,7 @@ class System:
     producer_rate: ProducerRate
     memory: MemoryClasses = ANY_MEMORY
     profiles: Path | None = None
+    cannot_fault: Mapping[str, str] = field(default_factory=dict)
     own_values: OwnValues = field(default_factory=dict)
     variants: Sequence[tuple[Variant, Sequence[str]]] = ()
     differences: Sequence[Difference] = ()
@@ -120,6 +124,11 @@ class System:
             return self.why_not(durability)
         reasons = [self.cannot_load(durability, workload) for workload in workloads]
         return reasons[0] if reasons and all(reasons) else None
+
+    def why_no_fault(self, do: str, role: str) -> str | None:
+        """Why a fault can't be done to its processes of this role; None = it can."""
+        reasons = (self.cannot_fault.get(key) for key in (f"{do} {role}", do, role))
+        return next(filter(None, reasons), None)
 
     @property
     def client_files(self) -> tuple[str, ...]:

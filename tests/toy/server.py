@@ -1,4 +1,5 @@
 """The toy's server: a file of messages for each topic, which every subscription reads from its beginning. Standard library only.
+Started again, it knows nothing of the messages that it had.
 
     python3 server.py CONFIG
 

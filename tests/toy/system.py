@@ -14,8 +14,8 @@ from provisioning.hosts import daemons
 from provisioning.hosts.daemons import Daemon, Probe
 from provisioning.hosts.host import Host
 from provisioning.software.software import entry_of
-from systems.deployment import Endpoints, Plan, SoftwareStore, level_of
-from systems.processes import await_ready, hosts_for, on_each, place
+from systems.deployment import Endpoints, Placement, Plan, SoftwareStore, level_of
+from systems.processes import Process, await_ready, hosts_for, on_each, place, running
 from systems.settings import Settings
 from systems.system import ProducerRate, System
 
@@ -105,15 +105,34 @@ class ToyDeployment:
         return Endpoints(f"{self._log.address}:{PORT}", {})
 
     def messages_stored(self) -> int:
-        if self._plan is None:
-            raise DeploymentError("toy: configure comes first.")
-        return sum(int(self._asked(f"count {topic.name}")) for topic in self._plan.topics)
+        return sum(int(self._asked(f"count {topic.name}")) for topic in self._planned().topics)
 
     def leaders(self) -> Mapping[str, int]:
         return {self._host.name: 1}
 
     def under_replicated(self) -> Sequence[str]:
         return ()
+
+    def placement(self, topic: int, partition: int) -> Placement:
+        self._planned().topic_at(topic, partition)
+        return Placement(self.coordinator(), ())
+
+    def coordinator(self) -> Process:
+        running(self.processes)
+        return self._log
+
+    def start_again(self, process: Process) -> None:
+        del process  # there is one
+        self.start()
+
+    def data_of(self, process: Process) -> Sequence[str]:
+        del process
+        return (self._folder,)
+
+    def _planned(self) -> Plan:
+        if self._plan is None:
+            raise DeploymentError("toy: configure comes first.")
+        return self._plan
 
     @property
     def _folder(self) -> str:
