@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from contract.constraints import Checked, Pattern, Range
+from contract.fault import Fault
 from contract.message import HEADER_BYTES
 
 Pacing = Literal["open-loop", "search", "closed-loop", "ladder"]
@@ -145,6 +146,32 @@ def _can_be_steady(warmup: Warmup, before: Mapping[str, Any]) -> None:
         raise ValueError(f"warmup_s is the longest that it may take: set it to {LEAST_BOUND_S:g} or more")
 
 
+def _can_be_disturbed(faults: tuple[Fault, ...], before: Mapping[str, Any]) -> None:
+    if not faults:
+        return
+    if before.get("pacing", "open-loop") != "open-loop" or before.get("backlog") is not None:
+        raise ValueError("what a fault costs shows at a constant rate: it needs pacing = 'open-loop' and no backlog")
+    if before.get("warmup", "fixed") != "fixed":
+        raise ValueError("at_s is counted from a known instant: it needs warmup = 'fixed'")
+    measure_s, clear_s = before.get("measure_s", math.inf), -math.inf
+    for at, fault in enumerate(faults):
+        if fault.at_s < clear_s:
+            raise ValueError(
+                f"fault {at} begins at {fault.at_s:g} s, before the one before it has ended at {clear_s:g} s"
+            )
+        clear_s = fault.at_s + (fault.for_s or 0.0)
+        if clear_s >= measure_s:
+            raise ValueError(f"fault {at} ends at {clear_s:g} s, but the measurement at measure_s = {measure_s:g}")
+        if (
+            max(
+                fault.partition[0] - before.get("topics", math.inf),
+                fault.partition[1] - before.get("partitions", math.inf),
+            )
+            >= 0
+        ):
+            raise ValueError(f"fault {at}: there is no topic and partition {fault.target.partition(':')[2]}")
+
+
 @dataclass(frozen=True)
 class Backlog:
     """What is left unread first, and who reads it then. Its phases: build, drain, tail (`measure_s` long).
@@ -179,7 +206,7 @@ class Workload:
     with keys (of a pool of 10,000) the key's hash chooses. `payload_pool` is how many different bodies a producer sends in turn
     (1 = always the same; not given = as many as fit 4 MiB). The seconds are those of the schedule; `drain_s` bounds how long
     late sends, acknowledgements and consumers may take after it. A `warmup` until steady ends as soon as latency is, after `warmup_s`
-    at the latest.
+    at the latest. `faults`: what is done to the brokers meanwhile, one after the other.
     """
 
     # as all of an operator's file; and a default may not suit the fields that are given
@@ -220,6 +247,7 @@ class Workload:
     warmup_s: Annotated[float, Range(0, 86_400)] = 10.0
     warmup: Annotated[Warmup, Checked(_can_be_steady)] = "fixed"
     drain_s: Annotated[float, Range(1, 86_400)] = 30.0
+    faults: Annotated[tuple[Fault, ...], Checked(_can_be_disturbed)] = ()
 
     @property
     def planned_rate_per_s(self) -> int:
@@ -248,10 +276,18 @@ class Workload:
         return self.backlog.size_bytes / (self.rate_per_s * self.message_bytes) if self.backlog else 0.0
 
 
+def document_of(workload: Workload) -> dict[str, Any]:
+    """As plans and records have it; `faults` only where there are some."""
+    document = asdict(workload)
+    return document if workload.faults else {key: value for key, value in document.items() if key != "faults"}
+
+
 def workload_of(document: Mapping[str, Any]) -> Workload:
-    """Reads what `dataclasses.asdict` made of one, unchecked. Raises TypeError for keys of another version."""
+    """Reads what `document_of` or `dataclasses.asdict` made of one, unchecked. Raises TypeError for keys of another version."""
     backlog, rates_per_s = document.get("backlog"), tuple(document.get("rates_per_s", ()))
-    return Workload(**{**document, "backlog": Backlog(**backlog) if backlog else None, "rates_per_s": rates_per_s})
+    faults = tuple(Fault(**each) for each in document.get("faults", ()))
+    own = {"backlog": Backlog(**backlog) if backlog else None, "rates_per_s": rates_per_s, "faults": faults}
+    return Workload(**{**document, **own})
 
 
 def _spread(lowest: int, highest: int, count: int) -> list[int]:

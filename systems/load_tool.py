@@ -135,6 +135,8 @@ def none_can(workload: Workload) -> str | None:
         return "native tools are run at a given rate, and a closed loop has none"
     if workload.backlog is not None:
         return "native tools have no phases: their consumers can't let a backlog grow and then drain it"
+    if workload.faults:
+        return "native tools tell what came of a whole load, and not when it stood still"
     if workload.arrivals != "constant":
         return f"native tools send at even intervals, not with {workload.arrivals} arrivals"
     if workload.topics > 1:

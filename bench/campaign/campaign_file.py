@@ -129,6 +129,12 @@ def _cannot_load(each: Experiment, compared: Sequence[Contestant], prefix: str, 
         for level in each.durability:
             if each.runs(one, level) and (reason := system.cannot_load(one.durability(level), sent)):
                 yield f"key '{prefix}workloads.{at}': {one.name} can't take it at level {level}, but others here: {reason}."
+        for number, fault in enumerate(sent.faults):
+            if reason := system.why_no_fault(fault.do, fault.role):
+                yield (
+                    f"key '{prefix}workloads.{at}.faults.{number}': {fault.do} {fault.role} can't be done to {one.system}: {reason} "
+                    f"Change it, or leave {one.name} out of '{kind}'."
+                )
 
 
 def _listed_twice(key: str, names: Sequence[str]) -> list[str]:

@@ -21,7 +21,8 @@ class Scale:
     `rate` is for open loops, and each rung of ladders; `bound` for the rate of searches and closed loops, which is only a
     bound, and for what they expect. `duration` is for warm-up, measurement, and the bounds on draining and catching up;
     `producers` for those of one topic. `search_steps`, `blocks` and `aa_blocks` are no factors: no search takes more, and no
-    more are run. Sizes, subscriptions and consumers stay, and so do `in_flight` and `batch_bytes`: they belong to the clients.
+    more are run. Sizes, subscriptions and consumers stay, and so do `in_flight` and `batch_bytes`: they belong to the clients. So
+    does the measurement of a workload with faults.
     """
 
     rate: Factor = 1.0
@@ -55,6 +56,10 @@ class Scale:
         expected, lowest = workload.expected_rate_per_s, workload.lowest_rate_per_s
         if expected is not None:
             expected = max(1, round(expected * rate_per_s / workload.rate_per_s))
+        # faults, and how long a system takes to recover, are no shorter on a smaller testbed
+        measured = 1.0 if workload.faults else self.duration
+        disturbed = max((fault.partition[1] + 1 for fault in workload.faults), default=1)
+        partitions = round(_at_least(workload.partitions, self.partitions, self.least_partitions))
         return dataclasses.replace(
             workload,
             rate_per_s=rate_per_s,
@@ -63,11 +68,11 @@ class Scale:
             rates_per_s=tuple(dict.fromkeys(max(producers, self._offered(each)) for each in workload.rates_per_s)),
             search_steps=self._search_steps(workload),
             backlog=self._backlog(workload.backlog, workload.topics, topics),
-            measure_s=_at_least(workload.measure_s, self.duration, self.least_measure_s),
+            measure_s=_at_least(workload.measure_s, measured, self.least_measure_s),
             warmup_s=_at_least(workload.warmup_s, self.duration, self._least_warmup_s(workload)),
             drain_s=_at_least(workload.drain_s, self.duration, self.least_drain_s),
             topics=topics,
-            partitions=round(_at_least(workload.partitions, self.partitions, self.least_partitions)),
+            partitions=max(partitions, disturbed),
             producers=producers,
             consumers=workload.consumers // workload.topics * topics,
         )

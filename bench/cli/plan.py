@@ -31,7 +31,7 @@ from bench.progress import clock_text
 from bench.run.revetting import planned_probes
 from bench.run.runner import report_step, steps_to_run
 from bench.run.trial import steps_of
-from contract.workload import Workload
+from contract.workload import Workload, document_of
 
 FEWEST_BLOCKS = 6  # of an interval, and so of a noise band; analysis' own number
 
@@ -93,7 +93,7 @@ def _document(prepared: Prepared, stack: str | None) -> dict[str, Any]:
 def _trial(trial: TrialSpec) -> dict[str, Any]:
     return {
         **trial.to_json(),
-        "workload": {**dataclasses.asdict(trial.workload), "planned_rate_per_s": trial.workload.planned_rate_per_s},
+        "workload": {**document_of(trial.workload), "planned_rate_per_s": trial.workload.planned_rate_per_s},
         "bytes": need_of(trial).bytes,
         "estimate_s": sum(step.estimate_s for step in steps_of(trial)),
     }

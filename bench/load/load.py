@@ -46,8 +46,11 @@ _TELL_WORKER_S = 0.001
 def limits_for(workload: Workload) -> Limits:
     """The usual limits, with time to connect to all partitions and to tell all workers when to start."""
     more_s = _CONNECT_PARTITION_S * workload.topics * workload.partitions
+    # a system that a fault keeps from answering hasn't stopped answering by itself
+    disturbed_s = max((fault.for_s or 0.0 for fault in workload.faults), default=0.0)
     return Limits(
         ready_s=Limits.ready_s + more_s,
+        nothing_acknowledged_s=Limits.nothing_acknowledged_s + disturbed_s,
         lead_s=Limits.lead_s + _TELL_WORKER_S * workload.workers,
         connect_timeout_s=Limits.connect_timeout_s + more_s,
     )
@@ -79,6 +82,8 @@ class Hooks:
     - `watch`: asked again and again, must answer at once; ends the load by what it has seen beyond the generator
     - `before_start`: once a run, before its first message, with clients connected if they can wait; they do, for minutes, until
       it returns
+    - `started`: once a run, when all workers are told to start: when its schedule begins (epoch ns, by the clients' clock), and in how
+      many seconds that is. Must return at once.
     - `all_received`: once a run, when consumers have received as many as were acknowledged and are waited for only to see that
       nothing more comes. (Repeats count: with some, a few of the others may be under way yet.) Must return at once. Not of a run
       whose messages don't all arrive.
@@ -87,6 +92,7 @@ class Hooks:
     on_progress: Callable[[str], None] = lambda _text: None
     watch: Callable[[], Abort | None] = lambda: None
     before_start: Callable[[], None] = lambda: None
+    started: Callable[[int, float], None] = lambda _start_ns, _in_s: None
     all_received: Callable[[], None] = lambda: None
 
 

@@ -40,6 +40,7 @@ class Run:
             self._start_ns = self._now_ns() + round(self._limits.lead_s * SECOND_NS)
             self._workers.tell(self._workers.all, {"start_ns": self._start_ns})
             self._told_s = time.monotonic()
+            self._hooks.started(self._start_ns, (self._start_ns - self._now_ns()) / SECOND_NS)
             self._load_ends_s = self._told_s + self._limits.lead_s + self._schedule.duration_ns / SECOND_NS
             abort = self._follow_producers(self._start_ns)
             self._producers_over_ns = self._now_ns()

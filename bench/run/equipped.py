@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bench.campaign.campaign import Campaign
@@ -13,6 +13,7 @@ from bench.campaign.estimate import check_space
 from bench.campaign.message_memory import check_message_memory
 from bench.campaign.prepared import Prepared, plan_of
 from bench.campaign.testbed_profile import checks_on
+from bench.faults.possible import require_possible
 from bench.load.client_hosts import deploy_client
 from bench.load.collect import Upload
 from bench.progress import Reporter, Step
@@ -95,6 +96,8 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
         require(of_role(hosts, role), [one for one in needed if role in one.roles])
     _require_brokers(campaign, len(brokers))
     check_space(prepared.trials, brokers)
+    shared = share_a_machine(facts[host.name].boot_id for host in hosts)
+    require_possible((spec.workload for spec in prepared.trials), hosts, shared=shared)
     prepared = dataclasses.replace(
         prepared,
         profile=prepared.profile.for_hosts(memory_per_broker(brokers, facts)),
@@ -132,6 +135,12 @@ def equip(prepared: Prepared, hosts: Sequence[Host], store: Store, reporter: Rep
         plans,
         intended,
     )
+
+
+def share_a_machine(boot_ids: Iterable[str]) -> bool:
+    """Whether two hosts are one machine, by the boot ids of all."""
+    found = list(boot_ids)
+    return len(set(found)) < len(found)
 
 
 def store_of(contestant: Contestant, store: Store) -> Store:

@@ -10,15 +10,17 @@ from typing import Any
 from bench.campaign.blocks import host_orders
 from bench.campaign.estimate import load_s
 from bench.campaign.order import TrialSpec
+from bench.faults.injector import FaultInjector, clean_up
 from bench.load.collect import collect_records
 from bench.load.load import LoadResult
 from bench.progress import Reporter, Step
 from bench.run.attempt import TrialAttempt, TrialLog, failures_end, quietly
-from bench.run.equipped import Equipped
+from bench.run.equipped import Equipped, share_a_machine
 from bench.run.free_space import HostWatch
 from bench.run.generator import clear_records, generator_of
 from bench.run.snapshot import LoadSnapshots, or_none
 from bench.telemetry.collect import Telemetry
+from contract.workload import document_of
 from provisioning.hosts import daemons
 from provisioning.hosts.host import on_all
 from provisioning.reset.reset import reset
@@ -47,7 +49,18 @@ class _Trial:
         self.telemetry = Telemetry(self.hosts, self.boot_ids)
         self.generator = generator_of(spec, self.ordered)
         self.load_result: LoadResult | None = None
+        self.faults = self._injector() if spec.workload.faults else None
         self.held = ExitStack()
+
+    def _injector(self) -> FaultInjector:
+        return FaultInjector(
+            self.spec.workload,
+            self.deployment,
+            self.hosts,
+            seed=self.spec.seed,
+            shared=share_a_machine(self.boot_ids.values()),
+            say=lambda what: self.log.reporter.notice(f"{self.spec.trial}: {what}"),
+        )
 
     def do(self, step: TrialStep) -> None:
         with self.log.step(step.name):
@@ -55,12 +68,20 @@ class _Trial:
 
     def reset(self) -> None:
         self.generator.prepare()
-        cleaned = reset(self.hosts, lambda: daemons.kill_everything(self.hosts), drop_caches=self.equipped.drop_caches)
+
+        def stop_everything() -> None:
+            # a killed orchestrator may have left a fault in effect
+            clean_up(self.hosts)
+            daemons.kill_everything(self.hosts)
+
+        cleaned = reset(self.hosts, stop_everything, drop_caches=self.equipped.drop_caches)
         self.log.observations["reset"] = cleaned.as_observation()
 
     def configure(self) -> None:
         self.deployment.install()
         self.intended = self.deployment.configure(self.plan)
+        if self.faults is not None:
+            self.faults.prepare()
         self.log.configured = True
 
     def load(self) -> None:
@@ -69,9 +90,12 @@ class _Trial:
         endpoints = self.deployment.endpoints()
         on_all("clearing old records", self.ordered.clients, clear_records)
         with HostWatch(self.hosts, full_disk_bytes=self.equipped.prepared.profile.full_disk_bytes) as watch:
-            result = self.generator.load(
-                endpoints, snapshots.hooks(watch.found), stored=lambda: or_none(self.deployment.messages_stored)
-            )
+            hooks = snapshots.hooks(watch.found)
+            if self.faults is not None:
+                hooks = self.held.enter_context(self.faults).hooks(hooks)
+            result = self.generator.load(endpoints, hooks, stored=lambda: or_none(self.deployment.messages_stored))
+        if self.faults is not None:
+            self.log.observations["faults"] = self.faults.finish()
         # a broker that ended before the load is what kept clients from connecting, and the reason to give
         snapshots.await_before()
         if result.clients:
@@ -85,6 +109,8 @@ class _Trial:
         quietly(self.log, self.telemetry.stop)
         # no farewells, which take some systems many seconds: nothing of what they save is ever read
         quietly(self.log, lambda: daemons.kill_everything(self.hosts))
+        if self.faults is not None:
+            quietly(self.log, lambda: clean_up(self.hosts))
 
     def collect(self) -> None:
         log, load, folder = self.log, self.load_result, self.folder
@@ -141,7 +167,7 @@ class _Trial:
             **spec.named,
             "version": self.deployment.version,
             "durability": dataclasses.asdict(DURABILITY[spec.durability]),
-            "workload": dataclasses.asdict(spec.workload),
+            "workload": document_of(spec.workload),
             "generator": spec.generator,
             "ended": "completed" if log.abort is None else "aborted",
             "abort": log.abort,

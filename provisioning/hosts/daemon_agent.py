@@ -76,7 +76,7 @@ def start(request: dict[str, Any]) -> dict[str, Any]:
                     env={**os.environ, **spec["env"]},
                     cwd=str(run_dir),
                     start_new_session=True,
-                    preexec_fn=functools.partial(os.nice, spec["niceness"]),
+                    preexec_fn=functools.partial(set_up, spec["niceness"], own_group(run_dir)),
                 )
             except OSError as error:
                 return {"error": f"{spec['name']}: {error}"}
@@ -89,6 +89,21 @@ def start(request: dict[str, Any]) -> dict[str, Any]:
         aside.rename(run_dir / f"{spec['name']}.pid")
         pids[spec["name"]] = process.pid
     return {"pids": pids}
+
+
+def own_group(run_dir: Path) -> str:
+    """The control group that this host's daemons belong to; "" = none of its own (provisioning/faults/on_host/groups.py)."""
+    try:
+        return (run_dir / "cgroup").read_text().strip()
+    except FileNotFoundError:
+        return ""
+
+
+def set_up(niceness: int, group: str) -> None:
+    """What a daemon does of itself before it becomes its program; joining comes before its first socket."""
+    if group:
+        Path(group, "cgroup.procs").write_text("0")
+    os.nice(niceness)
 
 
 def earlier_logs(log_path: str) -> list[Path]:

@@ -55,6 +55,12 @@ REQUIREMENTS = (
         "shows what a broker syncs before it acknowledges, for `samebox prove-durability`",
         ("broker",),
     ),
+    _packaged(
+        "nftables",
+        "PATH=$PATH:/usr/sbin:/sbin; command -v nft",
+        "drops packets, for faults that cut a host off",
+        ("broker", "metadata"),
+    ),
 )
 XFS = _packaged("xfsprogs", "PATH=$PATH:/usr/sbin:/sbin; command -v mkfs.xfs", "makes the file system of owned disks")
 CHRONY = _packaged(
