@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from provisioning.errors import HostError, HostUnreachable, InvalidInput, MissingRequirement, SameboxError
+from provisioning.faults.on_host import groups, marks
+from provisioning.faults.on_host.effect import NoEffect
 from provisioning.hosts.host import Host, on_all
 from provisioning.hosts.inventory import INVENTORY_SCHEMA, HostRecord, Inventory, Role, TestbedRecord, load_inventory
 from provisioning.hosts.ssh import connect
@@ -138,7 +140,10 @@ class LocalTestbed:
     def _end_processes(self) -> int:
         """Kills what belongs to this testbed, and what belongs to hosts of any testbed whose directory is gone."""
         ours = belongs_under(self._hosts_dir)
-        return end_processes(lambda pid: ours(pid) or orphaned(pid))
+        ended = end_processes(lambda pid: ours(pid) or orphaned(pid))
+        for run_dir in self._hosts_dir.glob("*/run"):
+            _undo_faults(run_dir)
+        return ended
 
     def _start_all(self) -> Inventory:
         self._state_dir.mkdir(parents=True, exist_ok=True)
@@ -207,6 +212,17 @@ def _logs_in(host: Host) -> None:
         raise HostUnreachable(host.name, f"its sshd is up, but commands fail.\n{error}\n{log}") from None
     finally:
         host.close()
+
+
+def _undo_faults(run_dir: Path) -> None:
+    """What did a fault on a host has been killed, and could undo nothing: packets would be dropped until this machine restarts."""
+    try:
+        marks.heal(run_dir)
+        groups.remove_group(run_dir)
+    except (NoEffect, OSError) as error:
+        raise SameboxError(
+            f"what a fault did can't be undone: {error}", next_step="As root: nft list tables, then nft delete table inet NAME."
+        ) from None
 
 
 def _count(folder: Path) -> int:
