@@ -120,7 +120,7 @@ def test_a_level_that_there_is_not_is_refused(level: str) -> None:
 
 def test_the_level_goes_over_the_clients_settings() -> None:
     """A profile sets the client as it likes, but what an acknowledgement promises is the level's."""
-    tidied = "rm -rf /srv/{0}/tmp/processes; mkdir -p /srv/{0}/tmp/processes; rm -f /srv/{0}/log/kafka-broker.log"
+    tidied = "rm -rf /srv/{0}/tmp/processes; mkdir -p /srv/{0}/tmp/processes; rm -f /srv/{0}/log/kafka-broker.log*"
     brokers = [ScriptedHost(each.record, {tidied.format(each.name): ""}) for each in BROKERS]
     deployment = KafkaDeployment(brokers, Installed("4.3.1"))
     deployment.install()

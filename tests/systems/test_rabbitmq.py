@@ -35,7 +35,7 @@ def host(name: str, address: str, role: Role = "broker", disks: int = 2) -> Scri
     dirs = tuple(DataDir(f"/srv/{name}/data{at}", "/dev/x", "/", False) for at in range(1, disks + 1))
     root = f"/srv/{name}"
     known: dict[str, Any] = {
-        f"rm -rf {root}/tmp/processes; mkdir -p {root}/tmp/processes; rm -f {root}/log/rabbitmq-server.log": "",
+        f"rm -rf {root}/tmp/processes; mkdir -p {root}/tmp/processes; rm -f {root}/log/rabbitmq-server.log*": "",
         f"rm -rf {root}/etc/rabbitmq/home": "",
     }
     return ScriptedHost(HostRecord(name, role, SshAddress(address, 22, "b", ""), address, root, dirs, "", "", 1), known)

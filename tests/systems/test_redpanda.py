@@ -86,7 +86,7 @@ def test_the_clusters_file_is_yaml_with_strings_where_words_would_be_booleans() 
 
 def test_every_host_gets_both_files_side_by_side() -> None:
     """The broker looks for the cluster's properties beside its own file, under this name."""
-    tidied = "rm -rf /srv/{0}/tmp/processes; mkdir -p /srv/{0}/tmp/processes; rm -f /srv/{0}/log/redpanda-broker.log"
+    tidied = "rm -rf /srv/{0}/tmp/processes; mkdir -p /srv/{0}/tmp/processes; rm -f /srv/{0}/log/redpanda-broker.log*"
     hosts = [ScriptedHost(each.record, {tidied.format(each.name): ""}) for each in BROKERS]
     deployment = RedpandaDeployment(hosts, Installed(VERSION))
     deployment.install()
@@ -250,7 +250,7 @@ def asked_brokers(
                 address,
                 answers={
                     f"rm -rf /srv/{name}/tmp/processes; mkdir -p /srv/{name}/tmp/processes; "
-                    f"rm -f /srv/{name}/log/redpanda-broker.log": "",
+                    f"rm -f /srv/{name}/log/redpanda-broker.log*": "",
                     command({"verb": "states", "run_dir": f"/srv/{name}/run"}): json.dumps({"daemons": states}),
                     http_of(f"http://{address}:9644/v1/node_config"): answered(node_config),
                     f"tr '\\0' '\\n' < /proc/{40 + at}/cmdline": "\n".join(["redpanda", *words]),

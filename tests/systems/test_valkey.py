@@ -30,9 +30,7 @@ RECORDED = Path(__file__).with_name("recorded") / "valkey"
 
 def host(name: str, address: str, role: Role = "broker", disks: int = 2) -> ScriptedHost:
     dirs = tuple(DataDir(f"/srv/{name}/data{at}", "/dev/x", "/", False) for at in range(1, disks + 1))
-    tidied = (
-        f"rm -rf /srv/{name}/tmp/processes; mkdir -p /srv/{name}/tmp/processes; rm -f /srv/{name}/log/valkey-server.log"
-    )
+    tidied = f"rm -rf /srv/{name}/tmp/processes; mkdir -p /srv/{name}/tmp/processes; rm -f /srv/{name}/log/valkey-server.log*"
     record = HostRecord(name, role, SshAddress(address, 22, "b", ""), address, f"/srv/{name}", dirs, "", "", 1)
     return ScriptedHost(record, {tidied: ""})
 
