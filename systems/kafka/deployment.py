@@ -12,12 +12,22 @@ from provisioning.errors import DeploymentError, HostError
 from provisioning.hosts import daemons
 from provisioning.hosts.daemons import Probe
 from provisioning.hosts.host import Host, on_all
-from systems.deployment import CLIENT, PARTITION_LIMIT_S, TOPIC_LIMIT_S, Endpoints, Plan, SoftwareStore, Topic
+from systems.deployment import (
+    CLIENT,
+    PARTITION_LIMIT_S,
+    TOPIC_LIMIT_S,
+    Endpoints,
+    Placement,
+    Plan,
+    SoftwareStore,
+    Topic,
+)
 from systems.jvm import class_data
 from systems.jvm import processes as jvm
 from systems.jvm.readback import look
 from systems.kafka import layout, printed
 from systems.kafka.durability import level_settings
+from systems.kafka.wire import Wire
 from systems.processes import Process, await_ready, hosts_of, place, running
 from systems.release import facts_of
 from systems.settings import Settings, joined
@@ -45,6 +55,7 @@ class KafkaDeployment:
         self._plan: Plan | None = None
         self._intended: Settings = {}
         self._described = ""  # the topics, as the brokers showed them when they were complete
+        self._wire = Wire(self.processes)
 
     def install(self) -> None:
         self._software = self._store.deploy(self.system, self._hosts)
@@ -163,8 +174,35 @@ class KafkaDeployment:
         return {node.host.name: led[str(layout.node_id(node))] for node in self.processes if node.daemon == "broker"}
 
     def under_replicated(self) -> Sequence[str]:
-        output = self._tool("TopicCommand", "--describe", "--under-replicated-partitions")
-        return [f"{each.topic}-{each.number}" for each in printed.partitions(output)]
+        found = self._wire.partitions()
+        return [f"{each.topic}-{each.number}" for each in found if each.lacks]
+
+    def placement(self, topic: int, partition: int) -> Placement:
+        name = self._planned().topic_at(topic, partition).name
+        brokers = {str(layout.node_id(node)): node for node in self.processes if node.daemon == "broker"}
+        for each in self._wire.partitions([name]):
+            if each.number == partition and each.leader in brokers:
+                others = (brokers[number] for number in each.replicas if number != each.leader)
+                return Placement(brokers[each.leader], tuple(others))
+        raise DeploymentError(f"kafka: nobody leads {name}-{partition} now.")
+
+    def coordinator(self) -> Process:
+        """KRaft's active controller."""
+        active = self._wire.active_controller()
+        for node in self.processes:
+            if layout.node_id(node) == active:
+                return node
+        raise DeploymentError("kafka: the controllers have no leader now.")
+
+    def start_again(self, process: Process) -> None:
+        """On an empty disk it is formatted as at first, for the same cluster and under the same node id (kafka-storage.sh format), and
+        fetches everything from the others: first the metadata, then each partition as a follower.
+        """
+        self._start(process)
+        await_ready("kafka: starting again", [process], _joined, limit_s=START_LIMIT_S)
+
+    def data_of(self, process: Process) -> Sequence[str]:
+        return layout.log_dirs(process)
 
     def _planned(self) -> Plan:
         if self._plan is None or not self._software:

@@ -15,13 +15,18 @@ _LAYOUT = re.compile(r"^Topic: (\S+)\t.*PartitionCount: (\d+)\tReplicationFactor
 
 @dataclass(frozen=True)
 class Partition:
-    """One partition as `TopicCommand --describe` shows it; node ids as printed."""
+    """One partition as `TopicCommand --describe` shows it, and the brokers' metadata; node ids as printed."""
 
     topic: str
     number: int
     leader: str
     replicas: tuple[str, ...]
     in_sync: tuple[str, ...]
+
+    @property
+    def lacks(self) -> bool:
+        """Whether it has no leader, or a replica that isn't in sync."""
+        return self.leader not in self.in_sync or len(self.in_sync) < len(self.replicas)
 
 
 def configs(printed: str) -> dict[str, dict[str, str]]:

@@ -1,14 +1,16 @@
 """Runs on a host, handed to its python3 over standard input: puts requests of Kafka's protocol to brokers and returns their answers.
 
 Standard library only, Python 3.9 and later. One request (JSON, first argument) in, one answer (JSON, standard output) out. Versions of
-requests are such as Redpanda 22.2 and later and Apache Kafka 2.0 to 4.x all take (field by field: kafka.apache.org/protocol).
+requests are such as Redpanda 22.2 and later and Apache Kafka 2.0 to 4.x all take (field by field: kafka.apache.org/protocol), but
+for `quorum`, which Apache Kafka has since 3.0.
 
-{"brokers": [[address, port], ...], "timeout_s", "verb", ...}: the first broker that can be reached is asked. The verbs:
-    topics       {"names"} -> {"controller", "brokers": {id: [host, port]}, "topics": {name: {"error", "partitions": [...]}}}
+{"brokers": [[address, port], ...], "timeout_s", "verb", ...}: the first broker that answers in time is asked. The verbs:
+    topics       {"names" or null} -> {"controller", "brokers": {id: [host, port]}, "topics": {name: {"error", "partitions": [...]}}}
     create       {"topics": [{"name", "partitions", "replicas", "settings"}]} -> {name: [error, message]}; asked of the controller
     settings     {"names"} -> {name: {key: value}}
     end_offsets  {"names"} -> {name: {partition: offset}}; asked of each partition's leader
     coordinator  {"group"} -> error: 0 once the group has one, which takes the topic of the groups' offsets
+    quorum       {} -> the id of the active controller; -1 = there is none
 A `failed` in place of the answer says why there is none.
 """
 
@@ -21,8 +23,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-LIST_OFFSETS, METADATA, FIND_COORDINATOR, CREATE_TOPICS, DESCRIBE_CONFIGS = 2, 3, 10, 19, 32
-VERSIONS = {LIST_OFFSETS: 1, METADATA: 4, FIND_COORDINATOR: 1, CREATE_TOPICS: 2, DESCRIBE_CONFIGS: 1}
+LIST_OFFSETS, METADATA, FIND_COORDINATOR, CREATE_TOPICS, DESCRIBE_CONFIGS, DESCRIBE_QUORUM = 2, 3, 10, 19, 32, 55
+VERSIONS = {
+    LIST_OFFSETS: 1, METADATA: 4, FIND_COORDINATOR: 1, CREATE_TOPICS: 2, DESCRIBE_CONFIGS: 1, DESCRIBE_QUORUM: 0,
+}  # fmt: skip
+COMPACT = (
+    DESCRIBE_QUORUM,
+)  # their headers end with tagged fields, of which there are none, and their lengths are in few bytes
+NO_TAGS = b"\0"
+QUORUM_TOPIC = "__cluster_metadata"
 CLIENT = "samebox"
 LATEST = -1
 ANY_REPLICA = -1
@@ -46,6 +55,16 @@ class Reader:
         """A string; null is None."""
         size = self.number("h")
         return None if size < 0 else self._bytes(size).decode()
+
+    def length(self) -> int:
+        """That of a compact string or array, which is written with one added, and seven bits in a byte: here in one."""
+        if (written := self.number("B")) > 0x7F:
+            raise ValueError("a response is longer than it can be")
+        return written - 1
+
+    def skip(self, size: int) -> None:
+        """Passes over so many bytes."""
+        self._bytes(size)
 
     def list(self, one: Callable[[Reader], Any]) -> list[Any]:
         """An array; null is empty."""
@@ -89,11 +108,13 @@ class Broker:
         """The body of the response. Raises OSError or ValueError."""
         self._asked += 1
         header = number("h", key) + number("h", VERSIONS[key]) + number("i", self._asked) + text(CLIENT)
+        header += NO_TAGS if key in COMPACT else b""
         self._socket.sendall(number("i", len(header + body)) + header + body)
         size = Reader(self._exactly(4)).number("i")
         response = Reader(self._exactly(size))
         if (answered := response.number("i")) != self._asked:
             raise ValueError(f"request {self._asked} was answered by response {answered}")
+        response.skip(len(NO_TAGS) if key in COMPACT else 0)
         return response
 
     def _exactly(self, size: int) -> bytes:
@@ -106,8 +127,9 @@ class Broker:
         return found
 
 
-def metadata_request(names: list[str]) -> bytes:
-    return array([text(name) for name in names]) + number("b", 0)  # and makes no topic
+def metadata_request(names: list[str] | None) -> bytes:
+    wanted = number("i", -1) if names is None else array([text(name) for name in names])
+    return wanted + number("b", 0)  # and makes no topic
 
 
 def metadata(response: Reader) -> dict[str, Any]:
@@ -219,6 +241,25 @@ def coordinator(response: Reader) -> int:
     return response.number("h")
 
 
+def quorum_request() -> bytes:
+    """Of the one partition of the one topic that the controllers keep."""
+    name = QUORUM_TOPIC.encode()
+    return b"\2" + number("b", len(name) + 1) + name + b"\2" + number("i", 0) + 3 * NO_TAGS
+
+
+def quorum(response: Reader) -> int:
+    """The leader's id. Raises ValueError where the broker is told of none."""
+    error, topics = response.number("h"), response.length()
+    if topics > 0:
+        response.skip(response.length())  # the topic's name
+        response.length()  # as many partitions as were asked for: one
+        response.number("i")
+        error, leader = response.number("h"), response.number("i")
+        if not error:
+            return leader
+    raise ValueError(f"the controllers' quorum can't be described: error {error}")
+
+
 def end_offsets(found: dict[str, Any], timeout_s: float) -> dict[str, dict[int, int]]:
     """Asks each leader for its partitions. Raises ValueError for one without a leader."""
     by_leader: dict[int, dict[str, list[int]]] = {}
@@ -238,36 +279,38 @@ def end_offsets(found: dict[str, Any], timeout_s: float) -> dict[str, dict[int, 
     return ends
 
 
-def first_of(brokers: list[list[Any]], timeout_s: float) -> Broker:
-    """The first that can be reached. Raises OSError with what each refusal said."""
+def answer(request: dict[str, Any]) -> Any:
+    """The answer of the first broker that gives one in time. Raises OSError with what each of them said, or ValueError."""
     refusals = []
-    for address, port in brokers:
+    for address, port in request["brokers"]:
         try:
-            return Broker(address, port, timeout_s)
+            with Broker(address, port, request["timeout_s"]) as broker:
+                return answer_of(broker, request)
         except OSError as error:
             refusals.append(f"{address}:{port}: {error}")
     raise ConnectionError("; ".join(refusals))
 
 
-def answer(request: dict[str, Any]) -> Any:
-    """The answer to one request. Raises OSError or ValueError."""
+def answer_of(broker: Broker, request: dict[str, Any]) -> Any:
+    """A broker's answer. Raises OSError or ValueError."""
     timeout_s, verb = request["timeout_s"], request["verb"]
-    with first_of(request["brokers"], timeout_s) as broker:
-        if verb == "topics":
-            return metadata(broker.ask(METADATA, metadata_request(request["names"])))
-        if verb == "settings":
-            return settings(broker.ask(DESCRIBE_CONFIGS, settings_request(request["names"])))
-        if verb == "coordinator":
-            return coordinator(broker.ask(FIND_COORDINATOR, coordinator_request(request["group"])))
-        if verb == "end_offsets":
-            return end_offsets(metadata(broker.ask(METADATA, metadata_request(request["names"]))), timeout_s)
-        if verb == "create":
-            found = metadata(broker.ask(METADATA, metadata_request([])))
-            if found["controller"] not in found["brokers"]:
-                raise ValueError("no broker is the controller yet")
-            host, port = found["brokers"][found["controller"]]
-            with Broker(host, port, timeout_s) as controller:
-                return created(controller.ask(CREATE_TOPICS, create_request(request["topics"], timeout_s)))
+    if verb == "topics":
+        return metadata(broker.ask(METADATA, metadata_request(request["names"])))
+    if verb == "settings":
+        return settings(broker.ask(DESCRIBE_CONFIGS, settings_request(request["names"])))
+    if verb == "coordinator":
+        return coordinator(broker.ask(FIND_COORDINATOR, coordinator_request(request["group"])))
+    if verb == "quorum":
+        return quorum(broker.ask(DESCRIBE_QUORUM, quorum_request()))
+    if verb == "end_offsets":
+        return end_offsets(metadata(broker.ask(METADATA, metadata_request(request["names"]))), timeout_s)
+    if verb == "create":
+        found = metadata(broker.ask(METADATA, metadata_request([])))
+        if found["controller"] not in found["brokers"]:
+            raise ValueError("no broker is the controller yet")
+        host, port = found["brokers"][found["controller"]]
+        with Broker(host, port, timeout_s) as controller:
+            return created(controller.ask(CREATE_TOPICS, create_request(request["topics"], timeout_s)))
     raise ValueError(f"unknown verb {verb!r}")
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from provisioning.errors import DeploymentError
 from provisioning.hosts.agents import HttpRequest, ask, http
 from provisioning.hosts.host import Host, on_all
 from systems.deployment import PARTITION_LIMIT_S, TOPIC_LIMIT_S
+from systems.kafka.wire import AGENT
 from systems.processes import Process, hosts_of
 from systems.redpanda.layout import CLIENT_PORT, admin_url
 from systems.redpanda.readback import Health, Partition, health, partitions, versions
 
-AGENT = Path(__file__).with_name("kafka_agent.py").read_bytes()
 RETRY_S = 0.2
 ANSWER_S = 20.0
 REPORT_LIMIT_S = 60.0  # brokers report their health every ten seconds

@@ -19,12 +19,12 @@ from confluent_kafka import Message, Producer
 from provisioning.hosts.agents import ask
 from provisioning.hosts.ssh import SshHost
 from systems.deployment import Plan, Topic
+from systems.kafka import wire_agent
 from systems.kafka.deployment import KafkaDeployment
-from systems.redpanda import kafka_agent
+from systems.kafka.wire import AGENT
 from systems.registry import DURABILITY
 from tests.systems.real_cluster import Cluster, configured
 
-AGENT = Path(kafka_agent.__file__).read_bytes()
 NONE, UNKNOWN_TOPIC, EXISTS = 0, 3, 36
 
 
@@ -126,6 +126,6 @@ def test_the_independent_reader_reads_what_was_sent(kafka: Cluster[KafkaDeployme
 def test_nobody_there_is_told() -> None:
     """As a failure in the answer, not as a traceback."""
     request = {"brokers": [["127.0.0.1", 1]], "timeout_s": 1.0, "verb": "topics", "names": []}
-    program = ["-IS", kafka_agent.__file__, json.dumps(request)]
+    program = ["-IS", wire_agent.__file__, json.dumps(request)]
     said = subprocess.run([sys.executable, *program], capture_output=True, text=True, check=True).stdout
     assert json.loads(said)["failed"].startswith("ConnectionError: 127.0.0.1:1:")

@@ -1,0 +1,91 @@
+"""A system's real processes killed, emptied and started again, for the tests of what a deployment says and does then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from shlex import quote
+from typing import TypeVar
+
+from contract.workload import Workload
+from provisioning.cache import user_cache
+from provisioning.errors import DeploymentError
+from provisioning.hosts.host import Host
+from provisioning.software.store import Store
+from systems.client import ClientSpec
+from systems.deployment import Deployment, Placement, Topic
+from systems.processes import Process, running
+from systems.registry import SYSTEMS, software
+from tests.systems.told import Told
+from tests.three_nodes import ThreeNodes
+
+PARTITIONS = 3
+TOPIC = Topic("broken", PARTITIONS)
+MESSAGES = 300
+MOVED_S = 60.0  # for a machine that has other things to do, too
+WHOLE_S = 180.0
+POLL_S = 0.2
+
+Found = TypeVar("Found")
+
+
+def three(system: str, hosts: Sequence[Host], level: str = "2") -> ThreeNodes:
+    """Not started yet."""
+    return ThreeNodes(system, hosts, Store(user_cache(), software()), TOPIC, level=level)
+
+
+def send(nodes: ThreeNodes, messages: int = MESSAGES) -> None:
+    """So many messages, evenly over the partitions; all of them must be acknowledged."""
+    workload = Workload("w", 1000, 1024, 1.0, partitions=PARTITIONS, in_flight=messages, partitioning="round-robin")
+    endpoints = nodes.deployment.endpoints()
+    spec = ClientSpec("", endpoints.service_url, TOPIC.name, endpoints.client_settings, workload, 60.0, 60.0)
+    told = Told(messages)
+    producer = SYSTEMS[nodes.system].client.connect_producer(spec, told)
+    try:
+        for sequence in range(messages):
+            producer.send(sequence, sequence.to_bytes(8, "big"))
+        told.wait()
+    finally:
+        producer.close()
+    assert told.failures == []
+
+
+def kill(process: Process) -> None:
+    """By SIGKILL: it has no time to say goodbye to the others."""
+    pid = running([process])[process.host.name][process.daemon]
+    process.host.run(f"kill -KILL {pid}; while kill -0 {pid} 2>/dev/null; do sleep 0.05; done")
+
+
+def empty(deployment: Deployment, process: Process) -> None:
+    """Its disks, as a replaced broker's are."""
+    folders = deployment.data_of(process)
+    assert folders and all(process.host.run(f"ls -A {quote(folder)}").stdout for folder in folders)
+    process.host.run(f"rm -rf {' '.join(map(quote, folders))}")
+
+
+def until(found: Callable[[], Found | None], what: str, limit_s: float) -> Found:
+    """Asks again and again until something is found; a question that can't be answered yet is asked again, too."""
+    deadline_s, problem = time.monotonic() + limit_s, ""
+    while time.monotonic() < deadline_s:
+        try:
+            if (answer := found()) is not None:
+                return answer
+        except DeploymentError as error:
+            problem = str(error)
+        time.sleep(POLL_S)
+    raise AssertionError(f"not {what} within {limit_s:g} s; {problem}")
+
+
+def led_by_another(deployment: Deployment, before: Process, partition: int = 0) -> Placement:
+    """Where a partition is once another process than before leads it."""
+
+    def moved() -> Placement | None:
+        found = deployment.placement(0, partition)
+        return found if found.leader != before else None
+
+    return until(moved, f"led by another than {before.component}", MOVED_S)
+
+
+def until_whole(deployment: Deployment) -> None:
+    """Until nothing is under-replicated."""
+    until(lambda: True if not deployment.under_replicated() else None, "whole", WHOLE_S)

@@ -1,0 +1,92 @@
+"""Real Kafka brokers on the local testbed killed, emptied and started again: who leads, who coordinates, what comes back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from provisioning.hosts.ssh import SshHost
+from systems.kafka.deployment import KafkaDeployment
+from systems.kafka.layout import node_id
+from systems.processes import running
+from tests.systems.broken import MESSAGES, PARTITIONS, empty, kill, led_by_another, send, three, until, until_whole
+from tests.three_nodes import ThreeNodes
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def nodes(hosts: dict[str, SshHost]) -> Iterator[ThreeNodes]:
+    """Three combined nodes with some messages."""
+    nodes = three("kafka", tuple(hosts.values()))
+    with nodes.running():
+        send(nodes)
+        yield nodes
+
+
+def quorum_of(deployment: KafkaDeployment) -> int:
+    """The leader's node id, as Kafka's own tool tells it."""
+    printed = deployment._tool("MetadataQuorumCommand", "describe", "--status")
+    [leader] = re.findall(r"^LeaderId:\s+(\d+)$", printed, re.M)
+    return int(leader)
+
+
+def test_where_partitions_are_is_told(nodes: ThreeNodes) -> None:
+    """Each is led by one of the three and kept by the other two; leaders are as they were when the topic was complete."""
+    deployment = nodes.deployment
+    placements = [deployment.placement(0, partition) for partition in range(PARTITIONS)]
+    for found in placements:
+        assert {found.leader, *found.followers} == set(deployment.processes)
+    led = [found.leader.host.name for found in placements]
+    assert {name: led.count(name) for name in deployment.leaders()} == deployment.leaders()
+
+
+def test_the_coordinator_is_the_quorums_leader(nodes: ThreeNodes) -> None:
+    """As Kafka's own tool says."""
+    assert isinstance(nodes.deployment, KafkaDeployment)
+    assert node_id(nodes.deployment.coordinator()) == quorum_of(nodes.deployment)
+
+
+def test_a_leader_that_is_killed_is_followed_by_another_and_comes_back(nodes: ThreeNodes) -> None:
+    """The partitions lack a replica until it does; its earlier log is kept."""
+    deployment = nodes.deployment
+    before = deployment.placement(0, 0)
+    kill(before.leader)
+    now = led_by_another(deployment, before.leader)
+    assert now.leader in before.followers
+    assert "broken-0" in deployment.under_replicated()
+    deployment.start_again(before.leader)
+    until_whole(deployment)
+    log = before.leader.log_path
+    assert [b"Kafka Server started" in before.leader.host.get(path) for path in (log, f"{log}.1")] == [True, True]
+    assert deployment.messages_stored() == MESSAGES
+
+
+def test_a_coordinator_that_is_killed_is_followed_by_another(nodes: ThreeNodes) -> None:
+    """And comes back as a member."""
+    deployment = nodes.deployment
+    assert isinstance(deployment, KafkaDeployment)
+    before = deployment.coordinator()
+    kill(before)
+    now = until(lambda: found if (found := deployment.coordinator()) != before else None, "another coordinator", 60.0)
+    assert node_id(now) == quorum_of(deployment)
+    deployment.start_again(before)
+    until_whole(deployment)
+
+
+def test_a_replaced_broker_is_a_full_replica_again(nodes: ThreeNodes) -> None:
+    """It comes back without any data and gets all of them from the others: what lies on its disk is what lies on theirs."""
+    deployment = nodes.deployment
+    replaced, other = deployment.placement(0, 0).followers
+    kill(replaced)
+    empty(deployment, replaced)
+    deployment.start_again(replaced)
+    until_whole(deployment)
+    read = "cat {}/broken-*/*.log | sha256sum"
+    stored = [each.host.run(read.format(deployment.data_of(each)[0])).stdout for each in (replaced, other)]
+    assert stored[0] == stored[1]
+    assert len(running(deployment.processes)) == 3
+    send(nodes)
+    assert deployment.messages_stored() == 2 * MESSAGES
