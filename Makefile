@@ -28,8 +28,8 @@ test-unit: IN_CLONE += PYTHONDONTWRITEBYTECODE=
 # tests/conftest.py says which tests may run at the same time
 SHARED := -n 3 --dist loadfile
 
-# durability proofs trace processes; without strace, and without root to install it, their tests are skipped
-STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace; fi
+# durability proofs trace processes, and faults drop packets; without these programs, and without root to install them, their tests are skipped
+STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace nft:nftables; fi
 
 test: setup style ## style, types and unit tests, then integration tests with real sshd, brokers and Spark; leaves out the long halves of test-truth and test-statistics, test-infra, test-mutants and test-benchmarks
 	@$(MAKE) --no-print-directory -j2 types test-unit

@@ -143,6 +143,8 @@ def _lines(prepared: Prepared, document: dict[str, Any]) -> list[str]:
         lines += [f"Scale {scale['name']}:", *(f"  {rule}" for rule in scale["rules"])]
     if prepared.choice.representative:
         lines.append("Representative: one workload at one durability level stands for each experiment.")
+    disturbed = {(spec.workload.name, fault.words): None for spec in prepared.trials for fault in spec.workload.faults}
+    lines += [f"Fault in {workload}: {words}." for workload, words in disturbed]
     if campaign.differs or any(each.differs for each in campaign.questions):
         lines += ["Done differently than published:", *(f"  all: {sentence}" for sentence in campaign.differs)]
         lines += _gathered([(sentence, each.id) for each in campaign.questions for sentence in each.differs])
