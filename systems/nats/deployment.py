@@ -11,11 +11,11 @@ from provisioning.errors import DeploymentError
 from provisioning.hosts import daemons
 from provisioning.hosts.daemons import Probe
 from provisioning.hosts.host import Host, on_all
-from systems.deployment import CLIENT, Endpoints, Plan, SoftwareStore
+from systems.deployment import CLIENT, Endpoints, Placement, Plan, SoftwareStore
 from systems.nats import layout
 from systems.nats.admin import Admin, lacks
 from systems.nats.durability import level_settings
-from systems.nats.readback import Stream, runtime_settings, server_settings, stream_settings
+from systems.nats.readback import Stream, holders, runtime_settings, server_settings, stream_settings
 from systems.processes import Process, await_ready, hosts_of, place, running
 from systems.release import facts_of
 from systems.settings import Settings, joined
@@ -144,6 +144,28 @@ class NatsDeployment:
         return [
             name for name in self._measured() if name not in streams or lacks(streams[name], plan.replication_factor)
         ]
+
+    def placement(self, topic: int, partition: int) -> Placement:
+        name = layout.stream_names(self._planned().topic_at(topic, partition))[partition]
+        leader, others = holders(self._admin.stream_info(name), self.processes[0].host.name)
+        if leader not in self._servers:
+            raise DeploymentError(f"nats: nobody leads {name} now.")
+        return Placement(self._servers[leader], tuple(self._servers[each] for each in others))
+
+    def coordinator(self) -> Process:
+        """JetStream's meta leader."""
+        return self._servers[self._admin.meta_leader()]
+
+    def start_again(self, process: Process) -> None:
+        """On an empty disk it is taken for the server that it was, by its name, and gets everything from the streams' leaders.
+
+        It is ready when it has caught up with the cluster's metadata, and with all streams that it has a copy of.
+        """
+        self._start(process)
+        await_ready("nats: starting again", [process], _healthy, limit_s=START_LIMIT_S)
+
+    def data_of(self, process: Process) -> Sequence[str]:
+        return (layout.store_dir(process),)
 
     def _measured(self) -> list[str]:
         """The streams of the plan's topics."""

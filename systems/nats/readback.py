@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -92,6 +93,24 @@ def _led_by(server: str, detail: Document) -> Iterable[Stream]:
         lagging = tuple(each["name"] for each in replicas if not each["current"] or each.get("offline"))
         messages = int(detail["state"]["messages"])
         yield Stream(detail["name"], server, 1 + len(replicas), lagging, messages, detail["config"])
+
+
+def holders(info: Document, asked: str) -> tuple[str, tuple[str, ...]]:
+    """A stream's leader, and the servers that have its other copies: from what $JS.API.STREAM.INFO says ("" = it has no leader)."""
+    # a server alone has no cluster, and is every stream's leader
+    cluster = info.get("cluster") or {"leader": asked}
+    return cluster.get("leader", ""), tuple(each["name"] for each in cluster.get("replicas") or ())
+
+
+def meta_leader(told: Mapping[str, Document], servers: int) -> str | None:
+    """The leader of the cluster's metadata: whom more than half of all its servers name. None = nobody.
+
+    `told`: server -> /jsz, of those that answer. One that lost the others may take itself for the leader for a while.
+    """
+    if servers == 1:
+        return next(iter(told))
+    named = Counter((jsz.get("meta_cluster") or {}).get("leader") for jsz in told.values())
+    return next((name for name, voices in named.items() if name and 2 * voices > servers), None)
 
 
 def stream_settings(config: Document, keys: Iterable[str]) -> dict[str, str]:

@@ -13,14 +13,22 @@ import pytest
 from provisioning.errors import CommandFailed, Completed, DeploymentError, UnsupportedDurability
 from provisioning.hosts.host import Host, ScriptedHost
 from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
-from systems.deployment import Plan, Topic
+from systems.deployment import Placement, Plan, Topic
 from systems.nats import layout
 from systems.nats.admin import Admin, lacks
 from systems.nats.api_agent import take
 from systems.nats.config_text import digest, duration, lines_of, override, settings_of
 from systems.nats.deployment import NatsDeployment
 from systems.nats.durability import CANNOT, level_settings
-from systems.nats.readback import missing_members, runtime_settings, server_settings, stream_settings, streams_of
+from systems.nats.readback import (
+    holders,
+    meta_leader,
+    missing_members,
+    runtime_settings,
+    server_settings,
+    stream_settings,
+    streams_of,
+)
 from systems.registry import DURABILITY
 from systems.settings import Drift, drift
 from tests.systems.installed import Installed
@@ -186,6 +194,27 @@ def test_a_stream_whose_replica_lags_is_lacking() -> None:
     whole = streams_of(told())["t-0"]
     assert not lacks(whole, 3)
     assert lacks(whole, 4)
+
+
+def test_a_streams_holders_are_told_by_its_leader() -> None:
+    """As recorded; a server alone holds every stream by itself, and one without a leader has none."""
+    info = recorded("stream-info.json")
+    assert holders(info, "x") == ("broker-1", ("broker-2", "broker-3"))
+    assert holders(wire_answer("0"), "alone") == ("alone", ())
+    assert holders({"cluster": {"leader": ""}}, "x") == ("", ())
+
+
+def test_the_meta_leader_is_whom_most_servers_name() -> None:
+    """Of all servers, also of those that don't answer: one that lost the others may still name itself."""
+    accounts = told()
+    assert meta_leader(accounts, 3) == "broker-2"
+    accounts["broker-1"]["meta_cluster"]["leader"] = "broker-1"
+    assert meta_leader(accounts, 3) == "broker-2"
+    del accounts["broker-3"]
+    assert meta_leader(accounts, 3) is None
+    accounts["broker-1"]["meta_cluster"]["leader"] = accounts["broker-2"]["meta_cluster"]["leader"] = ""
+    assert meta_leader(accounts, 3) is None
+    assert meta_leader({"alone": recorded("jsz-alone.json")}, 1) == "alone"
 
 
 def test_members_are_those_that_the_leader_counts() -> None:
@@ -358,6 +387,61 @@ def test_streams_that_are_not_made_in_time_are_named_with_the_reason() -> None:
         DeploymentError, match=r"aren't made after 180\.05 s: t-0 \(JetStream system temporarily unavailable\)"
     ):
         admin.create_streams({"t-0": {"name": "t-0"}}, 1)
+
+
+def admin_of_three(*answers: Sequence[Any]) -> tuple[Admin, list[Answering]]:
+    """An admin of three servers that give these answers."""
+    answering = [Answering(list(own)) for own in answers]
+    for each, broker in zip(answering, BROKERS, strict=True):
+        each.record = broker.record
+    return Admin(layout.servers(answering)), answering
+
+
+REFUSED = {"failed": "ConnectionRefusedError: [Errno 111] Connection refused"}
+
+
+def test_a_server_that_is_gone_or_silent_is_passed_over_for_a_stream() -> None:
+    """The third one gets the leader's answer; without one the stream is led by nobody, and each reason is told."""
+    admin, answering = admin_of_three([REFUSED], [{"answers": [None]}], [{"answers": [recorded("stream-info.json")]}])
+    assert admin.stream_info("broken-0")["cluster"]["leader"] == "broker-1"
+    assert "$JS.API.STREAM.INFO.broken-0" in answering[2].requests[0]
+    admin, _ = admin_of_three([REFUSED], [{"answers": [None]}], [{"answers": [UNAVAILABLE]}])
+    with pytest.raises(
+        DeploymentError, match=r"nobody leads t-0 now: .*refused; .*no answer; .*temporarily unavailable"
+    ):
+        admin.stream_info("t-0")
+
+
+def test_servers_that_do_not_answer_keep_nobody_from_telling() -> None:
+    """A stream is told by its leader, whoever is gone; the meta leader by most of all servers."""
+    gone = {"responses": [{"status": 0, "body": "Connection refused"}]}
+    first, second, third = (http_answer(each) for each in told().values())
+    admin, _ = admin_of_three([first, gone], [second, second], [gone, third])
+    assert sorted(admin.streams()) == ["t-0", "t-1", "t-2"]
+    assert admin.meta_leader() == "broker-2"
+    admin, _ = admin_of_three([gone], [gone], [third])
+    with pytest.raises(DeploymentError, match="no server is the leader"):
+        admin.meta_leader()
+
+
+def deployed(monkeypatch: pytest.MonkeyPatch, info: Mapping[str, Any]) -> NatsDeployment:
+    """Three servers, of whose streams this is told."""
+    deployment = NatsDeployment(BROKERS, Installed("2.15.1"))
+    deployment._plan, deployment._software = plan(), "software/nats"
+    monkeypatch.setattr(Admin, "stream_info", lambda _admin, name: {**info, "asked": name})
+    monkeypatch.setattr(Admin, "meta_leader", lambda _admin: "broker-3")
+    return deployment
+
+
+def test_a_partition_is_where_its_stream_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its leader, and the servers with the other copies."""
+    deployment = deployed(monkeypatch, recorded("stream-info.json"))
+    first, second, third = deployment.processes
+    assert deployment.placement(0, 1) == Placement(first, (second, third))
+    assert deployment.coordinator() == third
+    assert deployment.data_of(second) == ("/srv/broker-2/data1/nats",)
+    with pytest.raises(DeploymentError, match="nobody leads t-2 now"):
+        deployed(monkeypatch, {"cluster": {"leader": "", "replicas": []}}).placement(0, 2)
 
 
 def test_a_server_that_cuts_the_agent_off_is_named() -> None:
