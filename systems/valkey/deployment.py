@@ -7,18 +7,19 @@ from collections.abc import Mapping, Sequence
 from provisioning.errors import DeploymentError
 from provisioning.hosts import daemons
 from provisioning.hosts.host import Host, on_all
-from systems.deployment import CLIENT, Endpoints, Plan, SoftwareStore, Topic
+from systems.deployment import CLIENT, Endpoints, Placement, Plan, SoftwareStore, Topic
 from systems.processes import Process, await_ready, hosts_of, place, running
 from systems.settings import Settings, joined
 from systems.valkey import layout
 from systems.valkey.config_text import settings
 from systems.valkey.durability import level_settings
-from systems.valkey.readback import online, read_servers
+from systems.valkey.readback import info, online, read_servers
 from systems.valkey.server import Command, ask_server
 from systems.valkey.topic_client import PARTITIONS, stream_of
 
 START_LIMIT_S = 300.0  # generous: servers give way to others, and a death is noticed at once anyway
 COPIED_LIMIT_MS = 30_000
+SOON_S = 3.0  # within which a primary that isn't frozen says that it is one
 _MAKER = "samebox"  # a consumer group that lives just long enough to make an empty stream
 
 
@@ -137,6 +138,35 @@ class ValkeyDeployment:
         there = online(reply)
         expected = layout.replicas_of(self.processes, self._planned())
         return [f"streams on {each.component}" for each in expected if each.address not in there]
+
+    def placement(self, topic: int, partition: int) -> Placement:
+        """Every stream is on the primary. Nobody takes its place while it is down."""
+        plan = self._planned()
+        plan.topic_at(topic, partition)
+        return Placement(self.coordinator(), layout.replicas_of(self.processes, plan))
+
+    def coordinator(self) -> Process:
+        """The primary: nobody else decides anything."""
+        primary = self.processes[0]
+        [reply] = ask_server(primary, [("INFO", "replication")], timeout_s=SOON_S)
+        if (role := info(reply).get("role")) != "master":
+            raise DeploymentError(
+                f"valkey: {primary.component} is no primary any more; it says that its role is {role!r}."
+            )
+        return primary
+
+    def start_again(self, process: Process) -> None:
+        """It reads its own file, and a replica then gets all that it lacks, which is everything if its disk is empty.
+
+        A primary that comes back without its data is empty, and so are its replicas as soon as they have found it
+        (valkey.io/topics/replication, "Safety of replication when primary has persistence turned off"): see `CANNOT_FAULT`.
+        """
+        self._start(process.host)
+        for sign in (self._listening, lambda each: layout.sign(each, self.processes, self._planned(), alone=True)):
+            await_ready("valkey: starting again", [process], sign, limit_s=START_LIMIT_S)
+
+    def data_of(self, process: Process) -> Sequence[str]:
+        return (layout.data_dir(process),)
 
     def _found(self, topic: Topic) -> list[int]:
         """How many messages are in each stream of a topic that the primary has. Raises DeploymentError."""

@@ -46,6 +46,13 @@ CANNOT: dict[str, str] = {
     "4-bypass": "Valkey has no journal beside the file that it appends to; its level 4 is the counterpart",
 }
 
+_EMPTY_PRIMARY = (
+    "a primary that comes back without its data has its replicas empty themselves, too, and nothing fails over before; replace a "
+    "follower"
+)
+# The faults that can't be done to it, each with the reason.
+CANNOT_FAULT: dict[str, str] = {f"replace {role}": _EMPTY_PRIMARY for role in ("leader", "coordinator", "any", "all")}
+
 _ALL = tuple(LEVELS)
 
 DIFFERENCES: tuple[Difference, ...] = (

@@ -95,13 +95,16 @@ def make_folder(process: Process) -> str:
     return f"mkdir -p {quote(data_dir(process))}"
 
 
-def sign(process: Process, processes: Sequence[Process], plan: Plan) -> Probe:
-    """What shows that a server is where it should be: the primary sees each replica in step, and no file is being made anew."""
+def sign(process: Process, processes: Sequence[Process], plan: Plan, *, alone: bool = False) -> Probe:
+    """What shows that a server is where it should be: the primary sees each replica in step, and no file is being made anew.
+
+    `alone`: whatever the others do; a replica that is in step shows that the primary is.
+    """
     followers = replicas_of(processes, plan)
     contains = ["aof_enabled:1", "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "loading:0"]
     if process in followers:
         contains += ["master_link_status:up", "master_sync_in_progress:0"]
-    elif process is processes[0]:
+    elif process == processes[0] and not alone:
         contains += [f"ip={each.address},port={PORT},state=online" for each in followers]
     return Probe(
         f"{process.component} to be in step",

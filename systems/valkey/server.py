@@ -20,23 +20,23 @@ _QUIT = encoded("QUIT")
 Command = tuple[str, ...]
 
 
-def ask_server(process: Process, commands: Sequence[Command]) -> list[Reply]:
+def ask_server(process: Process, commands: Sequence[Command], *, timeout_s: float = TIMEOUT_S) -> list[Reply]:
     """A server's replies, in order. Raises DeploymentError if it doesn't answer, or refuses one."""
     replies: list[Reply] = []
     for piece in _pieces(commands):
-        replies += _ask(process, piece)
+        replies += _ask(process, piece, timeout_s)
     return replies
 
 
-def _ask(process: Process, commands: Sequence[Command]) -> list[Reply]:
+def _ask(process: Process, commands: Sequence[Command], timeout_s: float) -> list[Reply]:
     words = b"".join(encoded(*command) for command in commands) + _QUIT
     request = {
         "address": process.address,
         "port": PORT,
         "words": base64.b64encode(words).decode(),
-        "timeout_s": TIMEOUT_S,
+        "timeout_s": timeout_s,
     }
-    answer = ask(process.host, AGENT, request, timeout_s=2 * TIMEOUT_S)
+    answer = ask(process.host, AGENT, request, timeout_s=timeout_s + TIMEOUT_S)
     where = f"valkey: {process.component} at {process.address}:{PORT}"
     if "error" in answer:
         raise DeploymentError(

@@ -9,7 +9,7 @@ from systems.software.wheel import wheel_programs
 from systems.software.wheel_versions import WheelPinning
 from systems.system import MessageMemory, ProducerRate, System, bench_load
 from systems.valkey.deployment import ValkeyDeployment
-from systems.valkey.durability import CANNOT, DIFFERENCES, durability_table
+from systems.valkey.durability import CANNOT, CANNOT_FAULT, DIFFERENCES, durability_table
 from systems.valkey.known import list_settings
 from systems.valkey.layout import LIMIT, MEMORY, PORT, PROGRAM, messages_held
 from systems.valkey.own_values import OWN_VALUES
@@ -21,6 +21,7 @@ VALKEY = System(
     client_module="systems.valkey.client",
     durability=durability_table,
     cannot=CANNOT,
+    cannot_fault=CANNOT_FAULT,
     differences=DIFFERENCES,
     own_values=OWN_VALUES,
     profiles=_HERE / "profiles",

@@ -13,7 +13,7 @@ import pytest
 from provisioning.errors import DeploymentError, InvalidInput, UnsupportedDurability
 from provisioning.hosts.host import Host, ScriptedHost
 from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
-from systems.deployment import Plan, Topic
+from systems.deployment import Placement, Plan, Topic
 from systems.registry import DURABILITY
 from systems.settings import Drift, drift
 from systems.valkey import layout, server
@@ -22,6 +22,7 @@ from systems.valkey.deployment import ValkeyDeployment
 from systems.valkey.durability import CANNOT, DIFFERENCES, LEVELS, durability_table, level_settings
 from systems.valkey.readback import info, online, pairs, settings_of
 from systems.valkey.resp_client import Reply, all_replies, encoded
+from systems.valkey.system import VALKEY
 from tests.systems.installed import Installed
 from tests.systems.valkey_server import commands_of
 
@@ -295,6 +296,44 @@ def test_a_replica_that_is_not_in_step_lacks_all_streams(monkeypatch: pytest.Mon
     assert deployment.under_replicated() == ["streams on server/broker-3"]
     deployment.configure(plan(replication_factor=2))
     assert deployment.under_replicated() == []
+
+
+def test_every_partition_is_at_the_primary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it says itself; its replicas are as many as the plan has further copies."""
+    replies = {"INFO replication": encoded(b"# Replication\r\nrole:master\r\n")[4:]}
+    deployment, _ = deployed(monkeypatch, replies, plan())
+    primary, *replicas = deployment.processes
+    assert deployment.placement(0, 1) == Placement(primary, tuple(replicas))
+    deployment.configure(plan(replication_factor=2))
+    assert deployment.placement(0, 0).followers == (replicas[0],)
+    assert deployment.coordinator() == primary
+    assert deployment.data_of(replicas[0]) == ("/srv/broker-2/data1/valkey",)
+
+
+def test_a_server_that_says_it_is_no_primary_leads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else has changed the places."""
+    replies = {"INFO replication": encoded(b"# Replication\r\nrole:slave\r\n")[4:]}
+    deployment, _ = deployed(monkeypatch, replies, plan())
+    with pytest.raises(
+        DeploymentError, match="server/broker-1 is no primary any more; it says that its role is 'slave'"
+    ):
+        deployment.placement(0, 0)
+
+
+def test_a_primary_started_again_is_ready_without_its_replicas() -> None:
+    """They may be what is broken; each of them is only ready with it."""
+    servers = layout.servers(BROKERS)
+    alone = [layout.sign(each, servers, plan(), alone=True).contains for each in servers]
+    assert not any("state=online" in part for part in alone[0])
+    assert alone[1:] == [layout.sign(each, servers, plan()).contains for each in servers[1:]]
+
+
+@pytest.mark.parametrize("role", ["leader", "coordinator", "any", "all"])
+def test_a_primary_cannot_be_replaced(role: str) -> None:
+    """Its replicas would lose everything with it; a follower can."""
+    assert "empty themselves" in (VALKEY.why_no_fault("replace", role) or "")
+    assert VALKEY.why_no_fault("replace", "follower") is None
+    assert VALKEY.why_no_fault("kill", role) is None
 
 
 def test_a_refusal_is_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
