@@ -96,8 +96,8 @@ def _strike(injection: Injection, held: ExitStack, *, lasts: bool) -> None:
 
 def _noted(injection: Injection, host: str, effect: Effect) -> Sequence[Hit]:
     """The hits on a host: its processes, or the host itself where packets are dropped."""
-    daemons_hit: Mapping[str | None, int | None] = {**effect.processes} if effect.processes else {None: None}
-    hits = [Hit(host, daemon, pid, effect.began_ns) for daemon, pid in daemons_hit.items()]
+    hits = [Hit(host, daemon, pid, effect.began_ns) for daemon, pid in effect.processes.items()]
+    hits = hits or [Hit(host, began_ns=effect.began_ns)]
     if effect.began_ns is not None:
         injection.note.hits += hits
     return hits

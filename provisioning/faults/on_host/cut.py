@@ -25,7 +25,7 @@ class Cut:
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request
         self._table = f"samebox_{os.getpid()}"
-        self.to_undo = {"table": self._table}
+        self.to_undo: dict[str, Any] = {"table": self._table}
 
     def prepare(self) -> None:
         """See Kind. Raises NoEffect where nftables isn't there or refuses the rules."""

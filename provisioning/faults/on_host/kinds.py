@@ -11,7 +11,7 @@ from provisioning.faults.on_host import cut, processes, slow_disk
 class Kind(Protocol):
     """A fault of one kind on this host."""
 
-    to_undo: Mapping[str, Any]  # all that `undo_noted` of its module needs, known before it begins
+    to_undo: dict[str, Any]  # all that `undo_noted` of its module needs, known once it is prepared
 
     def prepare(self) -> None:
         """What can be done ahead of the instant, without any effect. Raises NoEffect."""
