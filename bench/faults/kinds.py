@@ -37,6 +37,8 @@ def last(injection: Injection, held: ExitStack) -> None:
 def restart(injection: Injection, held: ExitStack) -> None:
     """Every broker host in turn: its processes end in good order and are started again; the next one when nothing lacks a copy."""
     del held
+    if not injection.await_until(injection.note.planned_ns):
+        return
     for host, _ in injection.by_host(injection.targets):
         own = [each for each in injection.deployment.processes if each.host.name == host.name]
         hits = [injection.hit(each) for each in own]

@@ -166,6 +166,7 @@ def test_a_rolling_restart_takes_one_host_at_a_time(system: Sleepers) -> None:
     [note] = injected(system, [Fault(0.2, "restart", "all")], load_s=4.0)
     first, second = note["hits"]
     assert (first["host"], second["host"]) == ("broker-1", "broker-2")
+    assert first["began_ns"] >= note["planned_ns"]
     assert second["began_ns"] >= first["ended_ns"] > first["began_ns"]
     assert system.started_again == ["broker-1", "broker-2"]
     assert note["problem"] is None
