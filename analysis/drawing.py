@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import escape
+from threading import RLock
 from typing import Any
 
 import matplotlib
@@ -32,6 +33,7 @@ PART_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00")
 LINE_STYLES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 WARMUP_SHADE = "#e5e7eb"
+_ONE_AT_A_TIME = RLock()
 _SHADE = 0.6  # of a variant's brightness, against its system's
 _SHORT = 4  # highest over lowest value, below which a logarithmic axis has too few of its own ticks
 _STYLE: dict[Any, Any] = {
@@ -150,8 +152,11 @@ def _darker(colour: str, share: float) -> str:
 
 @contextmanager
 def canvas(name: str, height_inches: float) -> Iterator[Figure]:
-    """A figure as wide as the page, to be drawn inside; the name makes its element ids its own, and the same in every run."""
-    with rc_context({**_STYLE, "svg.hashsalt": name}):
+    """A figure as wide as the page, to be drawn inside; the name makes its element ids its own, and the same in every run.
+
+    Another thread's figure waits: matplotlib's settings, the salt of those ids among them, are those of the whole process.
+    """
+    with _ONE_AT_A_TIME, rc_context({**_STYLE, "svg.hashsalt": name}):
         yield Figure(figsize=(7.6, height_inches))
 
 
