@@ -13,6 +13,7 @@ import stat
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -61,7 +62,7 @@ def _files_there(path: Path) -> str:
 
 def read_document(path: Path) -> dict[str, Any]:
     """The file's content as plain data; TOML or JSON by its ending. Raises InvalidInput if missing or malformed."""
-    document = read_json(path) if path.suffix == ".json" else _parsed(path, "TOML", tomllib.loads)
+    document = read_json(path) if path.suffix == ".json" else _parsed(read_text(path), str(path), "TOML", tomllib.loads)
     if not isinstance(document, dict):
         raise InvalidInput(f"{path}: expected a table of keys at the top.")
     return document
@@ -69,26 +70,30 @@ def read_document(path: Path) -> dict[str, Any]:
 
 def read_json(path: Path) -> Any:
     """What a JSON file holds. Raises InvalidInput if it is missing or malformed; a key given twice is."""
-    return _parsed(path, "JSON", lambda text: json.loads(text, object_pairs_hook=lambda pairs: _distinct(path, pairs)))
+    return parse_json(read_text(path), str(path))
 
 
-def _parsed(path: Path, kind: str, parse: Callable[[str], Any]) -> Any:
-    text = read_text(path)
+def parse_json(text: str, where: str) -> Any:
+    """What JSON says; `where` starts every message. Raises InvalidInput as `read_json`."""
+    return _parsed(text, where, "JSON", partial(json.loads, object_pairs_hook=partial(_distinct, where)))
+
+
+def _parsed(text: str, where: str, kind: str, parse: Callable[[str], Any]) -> Any:
     try:
         return parse(text)
     except RecursionError:
-        raise InvalidInput(f"{path}: nested too deeply.") from None
+        raise InvalidInput(f"{where}: nested too deeply.") from None
     except ValueError as error:
         wrong = "a number has too many digits." if _DIGITS in str(error) else f"not valid {kind}: {error}"
-        raise InvalidInput(f"{path}: {wrong}") from None
+        raise InvalidInput(f"{where}: {wrong}") from None
 
 
-def _distinct(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidInput(f"{path}: key {_shown.repr(twice)} is given twice.")
+        raise InvalidInput(f"{where}: key {_shown.repr(twice)} is given twice.")
     return document
 
 

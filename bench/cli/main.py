@@ -12,6 +12,7 @@ import click
 from bench.cli import (
     ab,
     aws,
+    bundle,
     campaign,
     claims,
     compare,
@@ -51,6 +52,7 @@ SECTIONS = {
     "Evidence": (
         prove.prove_durability,
         compare.compare,
+        bundle.bundle,
         rungs.rungs,
         claims.claims,
         omb_results.import_omb,

@@ -133,6 +133,16 @@ def documented(cls: type[T], path: Path, *, schema: int) -> dict[str, Any]:
 
 def require_whole(root: Path, trials: tuple[str, ...]) -> None:
     """Raises InvalidInput naming the first file of a results folder, or of its finished `trials`, that can't be read."""
+    require_documents(root, trials)
+    for trial in trials:
+        folder = root / layout.trial_folder(trial)
+        for kind in RECORDS:
+            for file in sorted((folder / kind).glob("[!._]*.parquet")):
+                _require_parquet(root, folder, file)
+
+
+def require_documents(root: Path, trials: tuple[str, ...]) -> None:
+    """The same of its documents alone."""
     for file in sorted(root.glob(layout.NOTED[0])):
         documented(AttemptsKeys, file, schema=ATTEMPTS_SCHEMA)
     proof = root / "durability_proof.json"
@@ -141,11 +151,7 @@ def require_whole(root: Path, trials: tuple[str, ...]) -> None:
     for file in sorted((root / layout.VETTING).glob("*.json")):
         read_document(file)
     for trial in trials:
-        folder = root / layout.trial_folder(trial)
-        documented(TrialKeys, folder / layout.TRIAL, schema=TRIAL_SCHEMA)
-        for kind in RECORDS:
-            for file in sorted((folder / kind).glob("[!._]*.parquet")):
-                _require_parquet(root, folder, file)
+        documented(TrialKeys, root / layout.trial_folder(trial) / layout.TRIAL, schema=TRIAL_SCHEMA)
 
 
 def _require_parquet(root: Path, trial: Path, file: Path) -> None:

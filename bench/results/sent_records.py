@@ -42,9 +42,14 @@ def sent_records(results: Results) -> SentRecords:
     return SentRecords(files[True], files[False])
 
 
+def missing_records(results: Results) -> tuple[str, ...]:
+    """Records of completed trials that are in a bucket only."""
+    return tuple(_missing(results, sent_records(results).completed))
+
+
 def require_here(results: Results) -> None:
     """Raises InvalidInput if records of completed trials are in a bucket only."""
-    if _missing(results, sent_records(results).completed):
+    if missing_records(results):
         bucket = results.records_bucket()
         raise InvalidInput(
             f"the records of {results.root} are in the bucket {bucket}: the client hosts sent them there.",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from bench.campaign.campaign import Campaign, Experiment
+from bench.campaign.definition import completed_definition, definition_of
 from bench.campaign.order import TrialSpec
 from bench.campaign.prepared import Prepared
 from bench.checkout import CHECKOUT, PROOFS, SCRATCH
@@ -25,7 +23,6 @@ from bench.run.priming import step_of as priming_step
 from bench.run.revetting import PlannedProbe, agenda, take_probe
 from bench.run.trial import run_trial, steps_of
 from bench.run.vetted import Vetted
-from contract.workload import Workload
 from provisioning.errors import InvalidInput
 from provisioning.hosts.host import on_all
 from provisioning.hosts.inventory import Inventory
@@ -143,8 +140,7 @@ def require_continuable(results: Results, prepared: Prepared, inventory: Invento
     if not results.manifest_file.exists():
         return
     manifest = results.manifest("definition", "testbed")
-    as_begun = json.loads(json.dumps(dataclasses.asdict(prepared.campaign)))
-    if as_begun != _whole(manifest["definition"]):
+    if definition_of(prepared.campaign) != completed_definition(manifest["definition"]):
         raise InvalidInput(
             f"{prepared.campaign_file} no longer describes the trials of {results.root}.",
             next_step="Results are written once: start anew with `samebox run CAMPAIGN --again`, which keeps them under their date.",
@@ -157,27 +153,6 @@ def require_continuable(results: Results, prepared: Prepared, inventory: Invento
             f"{results.root} began on other hosts ({changed} differ), and a campaign's blocks are compared on the same boxes.",
             next_step="Start anew with `samebox run CAMPAIGN --again`; the finished trials are kept under their date.",
         )
-
-
-def _whole(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest's definition with every key: one that wasn't there yet when the campaign began had what is its default now."""
-
-    def with_workloads(part: Mapping[str, Any]) -> dict[str, Any]:
-        return {**part, "workloads": [{**_defaults(Workload), **workload} for workload in part["workloads"]]}
-
-    experiments = [with_workloads({**_defaults(Experiment), **each}) for each in definition["experiments"]]
-    return with_workloads({**_defaults(Campaign), **definition, "experiments": experiments})
-
-
-def _defaults(kind: type[Campaign | Experiment | Workload]) -> dict[str, Any]:
-    """Key -> its default, as JSON has it."""
-    found = {}
-    for each in dataclasses.fields(kind):
-        if each.default_factory is not dataclasses.MISSING:
-            found[each.name] = each.default_factory()
-        elif each.default is not dataclasses.MISSING:
-            found[each.name] = each.default
-    return dict(json.loads(json.dumps(found)))
 
 
 def _require_same_software(results: Results, software: Mapping[str, Mapping[str, str]]) -> None:
