@@ -137,6 +137,19 @@ def project_folder() -> Path:
     return Path(os.environ.get("SAMEBOX_HOME") or _SYSTEMS.parent).resolve() / "software"
 
 
+def project_files() -> list[tuple[str, Path]]:
+    """Everything that pins the user's own versions, and nothing of one that is just being pinned: each file by its name relative to
+    where `software/` lies. A machine that has them there knows the same versions.
+    """
+    base = project_folder()
+    files = sorted(path for path in base.rglob("*") if path.is_file())
+    return [
+        (str(path.relative_to(base.parent)), path)
+        for path in files
+        if not any(part.startswith(".") for part in path.relative_to(base).parts)
+    ]
+
+
 def folders_of(system: str) -> dict[str, Path]:
     """Version -> its folder, the oldest first; where both pin a version, samebox's own counts."""
     found = {

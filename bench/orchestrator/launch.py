@@ -32,6 +32,7 @@ from provisioning.hosts.host import Host
 from provisioning.hosts.inventory import Inventory
 from provisioning.hosts.ssh import connected
 from provisioning.software.python_environment import REPOSITORY, Environment, deploy_environment
+from systems.release import project_files
 
 ORCHESTRATOR = Environment(
     "orchestrator",
@@ -172,6 +173,8 @@ def _hand_over(
     host.push(prepared.campaign_file, campaign_file)
     for name in prepared.campaign.sources:
         host.push(prepared.campaign_file.with_name(name), f"{place.folder}/campaign/{name}")
+    for name, file in project_files():  # the folder is the process's SAMEBOX_HOME
+        host.push(file, f"{place.folder}/{name}")
     host.put(json.dumps(dataclasses.asdict(task)).encode(), place.task_file)
     host.put(json.dumps(dataclasses.asdict(vetting)).encode(), place.vetting_file)
 

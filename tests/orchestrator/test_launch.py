@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,16 @@ import pytest
 from bench.campaign.campaign_file import load_campaign
 from bench.campaign.estimate import record_bytes
 from bench.campaign.order import order_of
+from bench.campaign.prepared import prepare
 from bench.load.client_hosts import LOCK_FILE
-from bench.orchestrator.launch import ORCHESTRATOR, _require_room
-from provisioning.errors import MissingRequirement
+from bench.orchestrator.launch import ORCHESTRATOR, _hand_over, _require_room
+from bench.orchestrator.place import place_on
+from bench.run.vetted import VETTED_SCHEMA, Vetted
+from provisioning.errors import InvalidInput, MissingRequirement
 from provisioning.hosts.host import ScriptedHost
 from provisioning.software.python_environment import REPOSITORY, code_files
-from tests.orchestrator.folder_host import record
+from systems.release import folders_of
+from tests.orchestrator.folder_host import folder_host, record
 
 TRIALS = order_of(load_campaign(REPOSITORY / "campaigns" / "demo.toml"))
 DF = "mkdir -p /box && df -B1 --output=avail -- /box | tail -n1"
@@ -74,6 +79,44 @@ def test_the_code_is_whole() -> None:
         "provisioning/hosts/daemon_agent.py",
     } <= names
     assert not any(name.startswith(("analysis/", "infra/", "tests/")) or "__pycache__" in name for name in names)
+
+
+CAMPAIGN = """
+schema = 1
+name = "own-version"
+question = "Is my version as fast?"
+seed = 1
+blocks = 1
+durability = ["1"]
+contestants = [{ name = "ours", system = "nats", version = "2.14.99" }, { name = "theirs", system = "nats" }]
+workloads = [{ name = "steady", rate_per_s = 100, message_bytes = 64, measure_s = 1 }]
+"""
+
+
+def test_versions_that_the_user_pinned_are_known_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A campaign that names one is refused on a host without the user's `software/`, and is the same campaign on one with it."""
+    monkeypatch.setenv("SAMEBOX_HOME", str(tmp_path / "home"))
+    pinned = tmp_path / "home/software/nats/2.14.99"
+    shutil.copytree(folders_of("nats")["2.14.6"], pinned)
+    lock = pinned / "requirements.lock"
+    lock.write_text(lock.read_text().replace("2.14.6", "2.14.99"))
+    (tmp_path / "home/software/nats/.pinning-x").mkdir()
+    (tmp_path / "home/software/nats/.pinning-x/requirements.lock").write_text("half of one")
+    file = tmp_path / "own-version.toml"
+    file.write_text(CAMPAIGN)
+    prepared = prepare(load_campaign(file), file, "local")
+    host = folder_host(tmp_path / "client-1")
+    folder = Path(place_on(host.record).folder)
+
+    monkeypatch.setenv("SAMEBOX_HOME", str(folder))
+    with pytest.raises(InvalidInput, match=r"2\.14\.99 isn't pinned"):
+        load_campaign(file)
+    monkeypatch.setenv("SAMEBOX_HOME", str(tmp_path / "home"))
+    _hand_over(host, prepared, Vetted(VETTED_SCHEMA, {}, (), (), {}, {}), {}, [])
+    monkeypatch.setenv("SAMEBOX_HOME", str(folder))
+    brought = folder / "campaign" / file.name
+    assert prepare(load_campaign(brought), brought, "local").intended == prepared.intended
+    assert sorted(each.name for each in (folder / "software/nats").iterdir()) == ["2.14.99"]
 
 
 def test_records_must_fit_on_its_disk() -> None:
