@@ -53,6 +53,7 @@ def exact_interval(lows: Sequence[float], highs: Sequence[float] | None = None) 
     return Interval(float(ends[0]), float(ends[1]), attained_level(len(lows)))
 
 
+@cache
 def attained_level(blocks: int) -> float:
     """The level of the exact interval of so many blocks. Raises ValueError below FEWEST_BLOCKS."""
     rank = _rank(blocks)
@@ -63,10 +64,9 @@ def attained_level(blocks: int) -> float:
 
 def p_value(lows: Sequence[float], highs: Sequence[float] | None = None) -> float:
     """How often two equals would give ratios that are at least so one-sided: the sign test, in both directions. Bounds as above."""
-    above = np.asarray(lows) > 1
-    below = np.asarray(lows if highs is None else highs) < 1
-    # a tie with 1 counts for whichever side makes the test less sure
-    return float(quantile_test(np.where(above, 2.0, np.where(below, 0.5, 1.0)), q=1.0, p=0.5).pvalue)
+    above = sum(low > 1 for low in lows)
+    below = sum(high < 1 for high in (lows if highs is None else highs))
+    return _sign_test(above, len(lows) - above - below, below)
 
 
 def smallest_p(blocks: int) -> float:
@@ -115,6 +115,12 @@ def why_no_band(aa_blocks: int, blocks: int) -> str:
     needed = max(blocks, FEWEST_BLOCKS)
     made = f"{aa_blocks} A/A blocks of these systems make" if aa_blocks > 1 else "1 A/A block of these systems makes"
     return f"{made} no noise band: {needed} are needed"
+
+
+@cache
+def _sign_test(above: int, tied: int, below: int) -> float:
+    """Of so many ratios on either side of 1. A tie counts for whichever side makes the test less sure."""
+    return float(quantile_test([2.0] * above + [1.0] * tied + [0.5] * below, q=1.0, p=0.5).pvalue)
 
 
 @cache
