@@ -282,6 +282,11 @@ def document_of(workload: Workload) -> dict[str, Any]:
     return document if workload.faults else {key: value for key, value in document.items() if key != "faults"}
 
 
+def table_of(workload: Workload) -> dict[str, Any]:
+    """As a campaign file has it: TOML has no null, so that what isn't given isn't there."""
+    return dict(_without_nulls(document_of(workload)))
+
+
 def workload_of(document: Mapping[str, Any]) -> Workload:
     """Reads what `document_of` or `dataclasses.asdict` made of one, unchecked. Raises TypeError for keys of another version."""
     backlog, rates_per_s = document.get("backlog"), tuple(document.get("rates_per_s", ()))
@@ -295,3 +300,9 @@ def _spread(lowest: int, highest: int, count: int) -> list[int]:
     factors = (highest / lowest) ** (1 / (count - 1))
     between = [round(float(f"{lowest * factors**step:.3g}")) for step in range(1, count - 1)]
     return [lowest, *(min(max(rate, lowest), highest) for rate in between), highest]
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list | tuple) else value

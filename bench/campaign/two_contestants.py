@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from bench.campaign.campaign import slug_of
 from bench.campaign.campaign_file import CAMPAIGN_SCHEMA
-from contract.workload import Workload
+from contract.workload import Workload, table_of
 from provisioning.errors import InvalidInput
 
 # what one machine can do many times over in a quarter of an hour, and every system at every level can sustain
 STEADY = Workload(
     name="steady",
-    rate_per_s=2_000,
+    rate_per_s=1_000,
     message_bytes=1_024,
     partitions=6,
     producers=2,
@@ -91,7 +91,7 @@ def campaign_of(
         "blocks": blocks,
         "aa_blocks": aa_blocks,
         "contestants": [one, other],
-        "workloads": [{key: value for key, value in asdict(workload).items() if value is not None}],
+        "workloads": [table_of(workload)],
     }
 
 

@@ -56,7 +56,7 @@ _HEADER = "# Written by `samebox ab`. Copy it, change it, and run it with `sameb
     "--workload",
     "workload_file",
     type=PATH,
-    help="A TOML file with the keys of one workload. Default: 2,000 messages a second.",
+    help="A TOML file with the keys of one workload. Default: 1,000 messages a second.",
 )
 @click.option("--durability", metavar="LEVEL", default="1", show_default=True, help="The durability level.")
 @click.option("--blocks", type=click.IntRange(1, 1000), default=10, show_default=True, help="How often both are run.")

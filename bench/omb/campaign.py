@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from bench.campaign.campaign import NAME_LENGTH, slug_of
 from bench.campaign.campaign_file import CAMPAIGN_SCHEMA
 from bench.omb.fields import read_workload
 from bench.omb.mapping import ALWAYS, differences, workload_of
+from contract.workload import table_of
 from provisioning.errors import InvalidInput
 
 _HEADER = """\
@@ -98,14 +99,7 @@ def _experiment(file: Path, choices: Choices) -> dict[str, Any]:
         "title": omb.name or file.stem,
         "durability": choices.durability,
         "differs": differences(omb),
-        "workloads": [_given(asdict(workload_of(omb, name, where=str(file))))],
-    }
-
-
-def _given(fields: dict[str, Any]) -> dict[str, Any]:
-    """TOML has no null: what isn't given isn't there."""
-    return {
-        key: _given(value) if isinstance(value, dict) else value for key, value in fields.items() if value is not None
+        "workloads": [table_of(workload_of(omb, name, where=str(file)))],
     }
 
 

@@ -17,7 +17,7 @@ from bench.faults.note import Hit, Note
 from bench.faults.target import resolve
 from bench.load.load import NO_HOOKS
 from contract.fault import Fault
-from contract.workload import Workload, document_of, workload_of
+from contract.workload import Workload, document_of, table_of, workload_of
 from provisioning.errors import DeploymentError, HostError
 from provisioning.hosts import daemons
 from provisioning.hosts.host import RemoteProcess
@@ -245,3 +245,11 @@ def test_a_workload_comes_back_from_its_document() -> None:
     load = Workload("w", 100, 1024, 60, faults=(Fault(1.0, "cut", "any", 5.0, "to", "clients"),))
     assert workload_of(document_of(load)) == load
     assert "faults" not in document_of(Workload("w", 100, 1024, 60))
+
+
+def test_a_campaign_file_takes_a_workload_as_a_table() -> None:
+    """What isn't given isn't in the table, also within faults: TOML has no null."""
+    load = Workload("w", 100, 1024, 60, faults=(Fault(1.0, "kill", "any"),))
+    [fault] = table_of(load)["faults"]
+    assert (fault["do"], "for_s" in fault, "backlog" in table_of(load)) == ("kill", False, False)
+    assert workload_of(table_of(load)) == load

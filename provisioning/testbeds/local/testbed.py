@@ -221,7 +221,8 @@ def _undo_faults(run_dir: Path) -> None:
         groups.remove_group(run_dir)
     except (NoEffect, OSError) as error:
         raise SameboxError(
-            f"what a fault did can't be undone: {error}", next_step="As root: nft list tables, then nft delete table inet NAME."
+            f"what a fault did can't be undone: {error}",
+            next_step="As root: nft list tables, then nft delete table inet NAME.",
         ) from None
 
 
