@@ -82,6 +82,10 @@ class FaultInjector:
         self._over.set()
         if self._thread is not None:
             self._thread.join()
+        return self.noted()
+
+    def noted(self) -> list[dict[str, Any]]:
+        """What is known of each fault by now."""
         return [
             {**note.to_json(), "do": fault.do, "target": fault.target}
             for note, fault in zip(self._notes, self._workload.faults, strict=False)

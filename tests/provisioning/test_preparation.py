@@ -181,7 +181,7 @@ def test_what_is_missing_is_installed_from_the_release_of_the_image() -> None:
     host = scripted(
         "broker",
         {
-            questions("broker"): ["no\nyes\nyes\nyes\n", "yes\nyes\nyes\nyes\n"],
+            questions("broker"): ["no\nyes\nyes\nyes\nyes\n", "yes\nyes\nyes\nyes\nyes\n"],
             MANAGERS["amazon"].installed: [listing, listing + "java-17-amazon-corretto-devel.x86_64 17.0.9\n"],
             install: "",
         },
