@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from systems.registry import release_of
 from systems.settings import Settings, merged
 
 ContestantName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=64)]
+_LONGEST_MADE_UP = 40  # so that names of trials stay readable
 # keys of a workload that say nothing of the load, only how a client sends it: two contestants may differ in them
 CLIENT_KEYS = ("batching", "batch_delay_ms", "batch_bytes", "compression", "in_flight")
 
@@ -75,6 +77,12 @@ class Contestant:
 def plain(system: str) -> Contestant:
     """A system as it is, named as it is called."""
     return Contestant(system, system)
+
+
+def contestant_name(*words: str) -> str:
+    """Words as a contestant may be called."""
+    joined = re.sub(r"[^a-z0-9.]+", "-", "-".join(words).lower()).strip("-.")
+    return joined[:_LONGEST_MADE_UP].strip("-.")
 
 
 def _text(value: Any) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bench.campaign.campaign import slug_of
 from bench.campaign.campaign_file import CAMPAIGN_SCHEMA
+from bench.campaign.contestant import contestant_name
 from contract.workload import Workload, table_of
 from provisioning.errors import InvalidInput
 
@@ -23,7 +23,6 @@ STEADY = Workload(
     warmup_s=8,
     measure_s=10,
 )
-_LONGEST_NAME = 40
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,8 @@ def contestants(asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
             next_step=f"Name two versions (samebox software list), or what differs: samebox ab {asked.system} "
             "--set COMPONENT.KEY=VALUE, --client KEY=VALUE, --memory DAEMON.SIZE=VALUE or --profile NAME",
         )
-    base: dict[str, Any] = {"name": _name(asked.system, *versions[:1]), "system": asked.system}
-    other: dict[str, Any] = {"name": _name(asked.system, *versions[1:], *_words(own)), "system": asked.system}
+    base: dict[str, Any] = {"name": contestant_name(asked.system, *versions[:1]), "system": asked.system}
+    other: dict[str, Any] = {"name": contestant_name(asked.system, *versions[1:], *_words(own)), "system": asked.system}
     if versions:
         base["version"], other["version"] = versions[0], versions[-1]
     return {**other, **own}, base
@@ -106,9 +105,3 @@ def _words(own: Mapping[str, Any]) -> Sequence[str]:
     ]
     single += [own["profile"]] if "profile" in own else []
     return single if len(single) == 1 else ("changed",) if single else ()
-
-
-def _name(*words: str) -> str:
-    """As a contestant may be called."""
-    joined = re.sub(r"[^a-z0-9.]+", "-", "-".join(words).lower()).strip("-.")
-    return joined[:_LONGEST_NAME].strip("-.")

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import shlex
-import sys
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import tomli_w
 
-from bench.campaign.campaign import LARGEST_SEED, slug_of
-from bench.campaign.campaign_file import load_campaign
-from bench.campaign.choice import WHOLE
-from bench.campaign.prepared import prepare
 from bench.campaign.two_contestants import STEADY, Asked, campaign_of
-from bench.checkout import RESULTS, STATE
-from bench.cli.campaign import Manner, run_on, whole_local_campaign
-from bench.cli.options import PATH, again_option, master_option, plain_option, software_option, target_options
+from bench.checkout import RESULTS
+from bench.cli.one_line import (
+    blocks_option,
+    durability_option,
+    manner_of_this_line,
+    prepared_for,
+    require_known,
+    run_there,
+    seed_option,
+    workload_in,
+    workload_option,
+)
+from bench.cli.options import again_option, master_option, plain_option, software_option, target_options
 from bench.cli.outcome import Outcome
 from bench.cli.plan import FEWEST_BLOCKS, print_plan
 from bench.cli.target import Target
-from bench.cli.terminal import say, shown
+from bench.cli.terminal import say
 from bench.report.here import require_spark
 from bench.results.folder import Results
-from contract.workload import Workload
-from provisioning.document import build, read_document
 from provisioning.errors import InvalidInput
 from systems.registry import DURABILITY, SYSTEMS
 
@@ -38,7 +38,6 @@ _EXAMPLES = {
     "--memory": "broker.SIZE=1g",
     "--client": "batch_delay_ms=5",
 }
-_HEADER = "# Written by `samebox ab`. Copy it, change it, and run it with `samebox run` or `samebox campaign local`.\n"
 
 
 @click.command()
@@ -52,14 +51,9 @@ _HEADER = "# Written by `samebox ab`. Copy it, change it, and run it with `sameb
     "--memory", multiple=True, metavar="DAEMON.SIZE=VALUE", help="A size of the second's processes; repeatable."
 )
 @click.option("--profile", metavar="NAME", help="The second's system profile.")
-@click.option(
-    "--workload",
-    "workload_file",
-    type=PATH,
-    help="A TOML file with the keys of one workload. Default: 1,000 messages a second.",
-)
-@click.option("--durability", metavar="LEVEL", default="1", show_default=True, help="The durability level.")
-@click.option("--blocks", type=click.IntRange(1, 1000), default=10, show_default=True, help="How often both are run.")
+@workload_option
+@durability_option
+@blocks_option("How often both are run.")
 @click.option(
     "--aa",
     "aa_blocks",
@@ -68,7 +62,7 @@ _HEADER = "# Written by `samebox ab`. Copy it, change it, and run it with `sameb
     show_default=True,
     help="A/A blocks, for a noise band.",
 )
-@click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=1, show_default=True, help="The random seed.")
+@seed_option
 @target_options
 @software_option
 @plain_option
@@ -102,31 +96,22 @@ def ab(
     Writes the campaign file, shows its plan, runs it (on a local testbed that is stood up and taken down, unless --inventory or
     --stack names another), and ends with the verdict. Exits 2 if a trial is invalid.
     """
-    _require_known("SYSTEM", system, SYSTEMS)
-    _require_known("--durability", durability, DURABILITY)
+    require_known("SYSTEM", system, SYSTEMS)
+    require_known("--durability", durability, DURABILITY)
     asked = Asked(
         system, versions, _nested("--set", settings), _flat("--client", client), _nested("--memory", memory), profile
     )
-    workload = STEADY if workload_file is None else _workload(workload_file)
+    workload = STEADY if workload_file is None else workload_in(workload_file)
     document = campaign_of(asked, workload, durability=durability, blocks=blocks, aa_blocks=aa_blocks, seed=seed)
-    file = _write(document)
-    say(f"As a campaign file: {shown(file)}")
+    prepared = prepared_for(target, document, "ab", tarballs)
     require_spark()
-    campaign = load_campaign(file)
-    prepared = prepare(
-        campaign, file, "local" if target == Target() else target.inventory().testbed.kind, WHOLE, tarballs
-    )
     print_plan(prepared, target.stack_name)
     if blocks < FEWEST_BLOCKS:
         say(
             f"{blocks} blocks are too few for a verdict, which takes {FEWEST_BLOCKS}; the report will say how many would do."
         )
-    how = Manner(shlex.join(["samebox", *sys.argv[1:]]), plain=plain, again=again, master=master)
-    if target == Target():
-        outcome = whole_local_campaign(prepared, tarballs, how)
-    else:
-        outcome = run_on(target, campaign, file, WHOLE, tarballs, how)
-    for sentence in _verdict(Results(RESULTS / campaign.name)):
+    outcome = run_there(target, prepared, tarballs, manner_of_this_line(plain=plain, again=again, master=master))
+    for sentence in _verdict(Results(RESULTS / prepared.campaign.name)):
         click.echo(sentence)
     return outcome
 
@@ -138,26 +123,6 @@ def _verdict(results: Results) -> list[str]:
         return []
     answer = json.loads(report.read_text())["answer"]
     return [*answer["findings"], answer["certainty"]]
-
-
-def _write(document: Mapping[str, Any]) -> Path:
-    """The campaign file of that content, called by its campaign."""
-    file = STATE / "ab" / f"{document['name']}.toml"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(_HEADER + tomli_w.dumps(document))
-    return file
-
-
-def _workload(file: Path) -> Workload:
-    """Of a TOML file with a workload's keys, which is called by its file unless it has a name. Raises InvalidInput."""
-    return build(Workload, {"name": slug_of(file.stem), **read_document(file)}, where=str(file), strict=True)
-
-
-def _require_known(what: str, name: str, known: Collection[str]) -> None:
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        guess = f" Did you mean {close[0]!r}?" if close else ""
-        raise InvalidInput(f"{what}: unknown {name!r}.{guess} Valid choices: {', '.join(known)}.")
 
 
 def _nested(option: str, given: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.table import Table
 
-from bench.checkout import CHECKOUT
 from bench.cli.options import PATH, json_option
 from bench.cli.terminal import print_json, table_console
-from provisioning.errors import SameboxError
+from bench.report.ask import ask
 
 
 @click.command()
@@ -49,19 +45,10 @@ def compare(first: Path, second: Path, despite: tuple[str, ...], as_json: bool) 
 
 
 def _document(first: Path, second: Path, despite: tuple[str, ...]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "analysis.two_campaigns", str(first), str(second)]
-    command += [word for group in despite for word in ("--despite", group)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(CHECKOUT)})
-    if done.returncode:
-        raise _refusal(done.stderr)
-    document: dict[str, Any] = json.loads(done.stdout)
+    arguments = [str(first), str(second)]
+    arguments += [word for group in despite for word in ("--despite", group)]
+    document: dict[str, Any] = json.loads(ask("analysis.two_campaigns", arguments))
     return document
-
-
-def _refusal(said: str) -> SameboxError:
-    """What the process wrote, as our own error: it ends with `error: ...`, and perhaps `next: ...`."""
-    message, _, next_step = said.rpartition("error: ")[2].partition("\nnext: ")
-    return SameboxError(message.strip(), next_step=next_step.strip())
 
 
 def _table(figures: list[dict[str, Any]]) -> Table:

@@ -15,6 +15,7 @@ from bench.campaign.order import order_of
 from bench.campaign.prepared import Prepared
 from bench.campaign.two_contestants import STEADY, Asked, campaign_of, contestants
 from bench.cli import ab as command
+from bench.cli import one_line
 from bench.cli.campaign import Manner
 from bench.cli.outcome import Outcome
 from provisioning.errors import InvalidInput
@@ -30,9 +31,9 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Prepa
         runs.append((prepared, how))
         return Outcome.DONE
 
-    monkeypatch.setattr(command, "whole_local_campaign", run)
+    monkeypatch.setattr(one_line, "whole_local_campaign", run)
+    monkeypatch.setattr(one_line, "STATE", tmp_path)
     monkeypatch.setattr(command, "require_spark", lambda: None)
-    monkeypatch.setattr(command, "STATE", tmp_path)
     monkeypatch.setattr(command, "RESULTS", tmp_path / "results")
     return runs
 
