@@ -10,6 +10,7 @@ EXCLUDED = (INVALID, UNKNOWN)
 AA, AB = "A/A", "A/B"  # blocks of one system against itself, and of two
 OPEN_LOOP = "open-loop"  # a rate that is fixed beforehand
 SEARCH = "search"
+CLOSED_LOOP = "closed-loop"
 RATE = "throughput_achieved"
 # what contestants are compared by, in this order
 HEADLINES = (
