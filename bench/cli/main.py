@@ -29,6 +29,7 @@ from bench.cli import (
     status,
     sweep,
     testbed,
+    watch,
 )
 from bench.cli.outcome import Outcome
 from bench.cli.terminal import console
@@ -44,7 +45,7 @@ REMEDIES = {
 
 
 SECTIONS = {
-    "Everything at once": (campaign.whole_campaign, ab.ab, rehearse.rehearse),
+    "Everything at once": (campaign.whole_campaign, ab.ab, watch.watch_command, rehearse.rehearse),
     "Step by step": (
         *(testbed.up, testbed.prepare, testbed.vet, plan.plan, campaign.run, status.status, campaign.resume),
         *(detached.abandon, report.report, testbed.down),

@@ -11,4 +11,5 @@ class Outcome(IntEnum):
     DONE = 0  # also when a system failed to do what was asked: that is a result
     ERROR = 1  # of the operator or the infrastructure; or something is missing, declined, or left on AWS
     UNSOUND = 2  # it ran, but something is invalid, unknown, rejected or not proven
+    REGRESSION = 3  # a watch shows that a version is worse than the one before it
     INTERRUPTED = 130
