@@ -70,6 +70,17 @@ class History:
         return tuple(dict.fromkeys(version for each in self.rounds for version in each.versions))
 
     @property
+    def measured(self) -> set[str]:
+        """Versions that have a value in some block: of others every trial was unsound."""
+        return {
+            version
+            for each in self.rounds
+            for blocks in each.metrics.values()
+            for block in blocks
+            for version in block.values
+        }
+
+    @property
     def judged(self) -> set[tuple[str, str]]:
         """The pairs (before, version) for which a round was run to confirm a suspicion."""
         return {(one.before, one.version) for each in self.rounds for one in each.confirms}

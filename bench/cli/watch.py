@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -152,9 +154,10 @@ class OnTestbed:
         else:
             if confirms:
                 say(f"Looked worse, and is run again: {', '.join(each.version for each in confirms)}.")
-            print_plan(prepared, self.target.stack_name)
             how = manner_of_this_line(plain=self.plain, again=self.again, master=self.master)
-            self.outcomes.append(run_there(self.target, prepared, {}, how))
+            with contextlib.redirect_stdout(sys.stderr):  # the series alone is the answer
+                print_plan(prepared, self.target.stack_name)
+                self.outcomes.append(run_there(self.target, prepared, {}, how))
         _require_report(results)
         suspicions = json.dumps([asdict(each) for each in confirms])
         return round_of(json.loads(ask(ANALYSIS, ["round", str(results.root), suspicions])))

@@ -37,7 +37,7 @@ class Watch:
     @property
     def new(self) -> tuple[str, ...]:
         """Those that have to be run."""
-        return tuple(version for version in self.versions if version not in self.history.versions)
+        return tuple(version for version in self.versions if version not in self.history.measured)
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,14 @@ def test_the_same_line_again_runs_nothing_and_ends_as_before(runs: Runs) -> None
     assert [each["metric"] for each in document["series"]] == ["response_latency_p99"]
 
 
+def test_standard_output_has_the_series_alone(runs: Runs) -> None:
+    """So that JSON can be piped; the plans of what is run are on standard error."""
+    found = typed(f"{TWO} --blocks 6 --json")
+    assert json.loads(found.stdout)["anchor"] == "3.9.1"
+    assert "18 trials in 6 blocks" in found.stderr
+    assert len(runs.ran) == 1
+
+
 def test_an_invalid_trial_is_told_by_the_exit_code(runs: Runs) -> None:
     """Where no regression is."""
     runs.outcome = Outcome.UNSOUND

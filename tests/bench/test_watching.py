@@ -69,6 +69,20 @@ def test_what_was_run_is_not_run_again(file: Path) -> None:
     assert watched(file, ScriptedCampaigns({}), "4.4.0") == seen
 
 
+def test_a_version_without_a_sound_trial_is_run_again(file: Path) -> None:
+    """It keeps its place in the series."""
+    watched(file, ScriptedCampaigns({"3.9.1 4.1.1 4.3.1": values(6, v411=1.0, v431=1.0)}), "4.1.1", "4.3.1")
+    known = HistoryFile(file).read(ASKED)
+    blocks = tuple(
+        replace(each, values={version: own for version, own in each.values.items() if version != "4.1.1"})
+        for each in known.rounds[0].metrics[P99]
+    )
+    HistoryFile(file).write(replace(known, rounds=(replace(known.rounds[0], metrics={P99: blocks}),)))
+    again = ScriptedCampaigns({"3.9.1 4.1.1": values(6, v411=1.0)})
+    seen = watched(file, again, "4.1.1", "4.3.1")
+    assert [each["version"] for each in seen.judgement["series"][0]["versions"]] == ["4.1.1", "4.3.1"]
+
+
 def test_what_looks_worse_is_run_again_with_the_one_before_it(file: Path) -> None:
     """Twice as often; and what those blocks show is a regression."""
     campaigns = ScriptedCampaigns(
