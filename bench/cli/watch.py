@@ -26,7 +26,15 @@ from bench.cli.one_line import (
     workload_in,
     workload_option,
 )
-from bench.cli.options import PATH, again_option, json_option, master_option, plain_option, target_options
+from bench.cli.options import (
+    PATH,
+    again_option,
+    json_option,
+    master_option,
+    one_value,
+    plain_option,
+    target_options,
+)
 from bench.cli.outcome import Outcome
 from bench.cli.plan import print_plan
 from bench.cli.target import Target
@@ -43,71 +51,6 @@ from systems.registry import DURABILITY, SYSTEMS
 
 ANALYSIS = "analysis.watch"
 FORMATS = ("otava", "bencher", "openmetrics")
-
-
-@click.command(name="watch")
-@click.argument("system")
-@click.option("--anchor", metavar="VERSION", required=True, help="The version that every other one is run beside.")
-@click.option(
-    "--versions", "named", metavar="A,B,C", required=True, help="The series, in this order; it may be continued."
-)
-@workload_option
-@durability_option
-@blocks_option("How often new versions are run; a suspicion gets twice as many.")
-@seed_option
-@click.option("--history", "history_file", type=PATH, help="Where the series is kept. Default: a file in watches/.")
-@click.option(
-    "--export",
-    "exports",
-    type=(click.Choice(FORMATS), PATH),
-    multiple=True,
-    metavar="FORMAT PATH",
-    help="Write the series for another tool: otava (CSV), bencher (JSON) or openmetrics; repeatable.",
-)
-@target_options
-@plain_option
-@again_option
-@json_option
-@master_option
-def watch_command(
-    system: str,
-    anchor: str,
-    named: str,
-    workload_file: Path | None,
-    durability: str,
-    blocks: int,
-    seed: int,
-    history_file: Path | None,
-    exports: Sequence[tuple[str, Path]],
-    target: Target,
-    plain: bool,
-    again: bool,
-    as_json: bool,
-    master: str,
-) -> Outcome:
-    """Watch versions of one SYSTEM for regressions.
-
-    \b
-    samebox watch kafka --anchor 3.9.1 --versions 4.1.1,4.3.1,4.4.0
-    samebox watch kafka --anchor 3.9.1 --versions 4.5.0        # continues it
-
-    Every new version runs in blocks beside the anchor, so that a slower machine or another day cancels. What was run before isn't run
-    again. Where the level changes for the worse, the two versions on either side are run again, twice as often, and those blocks alone
-    decide. Exits 3 if a regression is shown, 2 if a trial is invalid.
-    """
-    task = _task(system, anchor, named, workload_file, durability, blocks, seed, history_file)
-    _require_folders(exports)
-    require_spark()
-    _announce(task)
-    campaigns = OnTestbed(target, plain=plain, again=again, master=master)
-    seen = watch(task, campaigns, _judge)
-    for name, path in exports:
-        path.write_text(ask(ANALYSIS, ["export", name, str(task.file.path)]))
-        say(f"{name}: {shown(path)}")
-    _print(seen, as_json=as_json)
-    if seen.shown:
-        return Outcome.REGRESSION
-    return max(campaigns.outcomes, default=Outcome.DONE)
 
 
 def _task(
@@ -131,6 +74,74 @@ def _task(
     history = file.read(asked)
     require_series(history, versions)
     return Watch(file, history, versions, blocks, seed)
+
+
+task_options = one_value(
+    "task",
+    _task,
+    click.argument("system"),
+    click.option("--anchor", metavar="VERSION", required=True, help="The version that every other one is run beside."),
+    click.option(
+        "--versions",
+        "named",
+        metavar="A,B,C",
+        required=True,
+        help="The series, in this order; it may be continued.",
+    ),
+    workload_option,
+    durability_option,
+    blocks_option("How often new versions are run; a suspicion gets twice as many."),
+    seed_option,
+    click.option("--history", "history_file", type=PATH, help="Where the series is kept. Default: a file in watches/."),
+)
+
+
+@click.command(name="watch")
+@task_options
+@click.option(
+    "--export",
+    "exports",
+    type=(click.Choice(FORMATS), PATH),
+    multiple=True,
+    metavar="FORMAT PATH",
+    help="Write the series for another tool: otava (CSV), bencher (JSON) or openmetrics; repeatable.",
+)
+@target_options
+@plain_option
+@again_option
+@json_option
+@master_option
+def watch_command(
+    task: Watch,
+    exports: Sequence[tuple[str, Path]],
+    target: Target,
+    plain: bool,
+    again: bool,
+    as_json: bool,
+    master: str,
+) -> Outcome:
+    """Watch versions of one SYSTEM for regressions.
+
+    \b
+    samebox watch kafka --anchor 3.9.1 --versions 4.1.1,4.3.1,4.4.0
+    samebox watch kafka --anchor 3.9.1 --versions 4.5.0        # continues it
+
+    Every new version runs in blocks beside the anchor, so that a slower machine or another day cancels. What was run before isn't run
+    again. Where the level changes for the worse, the two versions on either side are run again, twice as often, and those blocks alone
+    decide. Exits 3 if a regression is shown, 2 if a trial is invalid.
+    """
+    _require_folders(exports)
+    require_spark()
+    _announce(task)
+    campaigns = OnTestbed(target, plain=plain, again=again, master=master)
+    seen = watch(task, campaigns, _judge)
+    for name, path in exports:
+        path.write_text(ask(ANALYSIS, ["export", name, str(task.file.path)]))
+        say(f"{name}: {shown(path)}")
+    _print(seen, as_json=as_json)
+    if seen.shown:
+        return Outcome.REGRESSION
+    return max(campaigns.outcomes, default=Outcome.DONE)
 
 
 @dataclass

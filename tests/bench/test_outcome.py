@@ -24,6 +24,7 @@ from provisioning.errors import InvalidInput
         (OSError(28, "No space left on device"), 1),
         (click.UsageError("no such option"), 1),
         (Outcome.UNSOUND, 2),
+        (Outcome.REGRESSION, 3),
         (KeyboardInterrupt(), 130),
         (click.Abort(), 130),
     ],
