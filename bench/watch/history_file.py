@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.campaign.campaign import slug_of
-from bench.campaign.campaign_file import keys_of
 from bench.checkout import HOME
 from bench.results.folder import write_json
 from contract.watch_history import WATCH_SCHEMA, History
-from contract.workload import Workload
+from contract.workload import Workload, table_of
 from provisioning.document import parse_document
 from provisioning.errors import InvalidInput
 
@@ -52,7 +51,7 @@ class HistoryFile:
 
 def new_history(system: str, anchor: str, durability: str, workload: Workload) -> History:
     """Without any round. Its workload is as a file would have it."""
-    return History(WATCH_SCHEMA, system, anchor, durability, json.loads(json.dumps(keys_of(workload))))
+    return History(WATCH_SCHEMA, system, anchor, durability, json.loads(json.dumps(table_of(workload))))
 
 
 def default_file(history: History, home: Path = HOME) -> Path:
