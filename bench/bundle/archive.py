@@ -68,14 +68,14 @@ class Archive:
     def __init__(self, path: Path) -> None:
         """Raises InvalidInput for what isn't an archive of plain files."""
         self.path = path
-        _require_bounded(path)
+        files = _files_in(path)
         try:
             self._zip = zipfile.ZipFile(path)
         except (*_MISREAD, OSError) as error:
             raise InvalidInput(f"{path}: not a zip file that can be read: {_first_line(error)}.") from None
         try:
             self._infos = {info.filename: info for info in self._zip.infolist()}
-            _require_plain(path, self._zip)
+            _require_plain(path, self._zip, files)
         except BaseException:
             self._zip.close()
             raise
@@ -161,8 +161,10 @@ class _Comparing:
         return not self._differing and self._end == size_bytes
 
 
-def _require_bounded(path: Path) -> None:
-    """Looks at the last bytes alone, which say how large the directory is that reading an archive would load."""
+def _files_in(path: Path) -> int:
+    """How many files an archive says it holds. Looks at its last bytes alone, which say how large the directory is that opening it
+    would load. Raises InvalidInput.
+    """
     try:
         kind = path.stat().st_mode
         if not stat.S_ISREG(kind):
@@ -178,7 +180,9 @@ def _require_bounded(path: Path) -> None:
             f"{path}: not a bundle: it doesn't end as a zip file without a comment does.",
             next_step="If it was downloaded, it may have been cut off: compare its size.",
         )
-    _, _, _, _, files, directory_bytes, _, _ = _END.unpack(tail[-_END.size :])
+    _, disk, its_disk, _, files, directory_bytes, _, _ = _END.unpack(tail[-_END.size :])
+    if disk or its_disk:
+        raise InvalidInput(f"{path}: not a zip file that can be read: it says that it is one part of several.")
     if directory_bytes == _IN_END_64 or files == 0xFFFF:
         if not tail.startswith(b"PK\6\6"):
             raise InvalidInput(
@@ -190,13 +194,16 @@ def _require_bounded(path: Path) -> None:
             f"{path}: says that it holds {files:,} files, with a directory of {directory_bytes:,} bytes; a bundle has at most "
             f"{MOST_FILES:,} and {MOST_DIRECTORY_BYTES:,}."
         )
+    return int(files)
 
 
-def _require_plain(path: Path, archive: zipfile.ZipFile) -> None:
-    """Raises InvalidInput for the first entry that a bundle can't have."""
+def _require_plain(path: Path, archive: zipfile.ZipFile, files: int) -> None:
+    """Raises InvalidInput for the first entry that a bundle can't have. `files`: how many it says there are."""
     infos = archive.infolist()
-    if len(infos) > MOST_FILES:
-        raise InvalidInput(f"{path}: holds {len(infos):,} files; a bundle has at most {MOST_FILES:,}.")
+    if len(infos) != files:
+        raise InvalidInput(f"{path}: says that it holds {files:,} files, and its directory has {len(infos):,}.")
+    if min((info.header_offset for info in infos), default=0) > 0:
+        raise InvalidInput(f"{path}: something stands before its first file; a bundle begins with it.")
     for info in infos:
         if wrong := _wrong(info):
             raise InvalidInput(f"{path}: {_shown(info.orig_filename)}: {wrong}.")

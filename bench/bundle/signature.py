@@ -60,13 +60,17 @@ def sign(root: str, key: Path) -> bytes:
         return signature.read_bytes()
 
 
-def check_signature(root: str, signature: bytes, allowed_signers: Path | None) -> Signed:
-    """By which key a root was signed. Raises NotSigned; InvalidInput if `allowed_signers` can't be read, MissingRequirement."""
-    if allowed_signers is not None and not allowed_signers.is_file():
+def require_signers(file: Path) -> None:
+    """Raises InvalidInput if there is no such file."""
+    if not file.is_file():
         raise InvalidInput(
-            f"--allowed-signers {allowed_signers}: no such file.",
+            f"--allowed-signers {file}: no such file.",
             next_step="One line for each signer: a name, then the public key (ssh-keygen(1), ALLOWED SIGNERS).",
         )
+
+
+def check_signature(root: str, signature: bytes, allowed_signers: Path | None) -> Signed:
+    """By which key a root was signed. `allowed_signers`: None asks only for the key. Raises NotSigned, MissingRequirement."""
     with tempfile.TemporaryDirectory(prefix="samebox-verify-") as folder:
         file = Path(folder) / "signature"
         file.write_bytes(signature)

@@ -29,6 +29,7 @@ from bench.cli import (
     status,
     sweep,
     testbed,
+    verify,
     watch,
 )
 from bench.cli.outcome import Outcome
@@ -54,6 +55,7 @@ SECTIONS = {
         prove.prove_durability,
         compare.compare,
         bundle.bundle,
+        verify.verify_bundle,
         rungs.rungs,
         claims.claims,
         omb_results.import_omb,

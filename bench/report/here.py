@@ -65,6 +65,13 @@ def make_report(results: Results, *, master: str, on_line: Callable[[str], None]
     return read_verdicts(results)
 
 
+def remake_report(results: Results, out: Path, *, master: str, on_line: Callable[[str], None]) -> None:
+    """Makes the report once more, in another folder; what is in the results stays as it is. Raises as `make_report`."""
+    submit_job(
+        [str(results.root.resolve()), "--out", str(out.resolve())], master=master, on_line=on_line, what="report"
+    )
+
+
 def submit_job(arguments: Sequence[str], *, master: str, on_line: Callable[[str], None], what: str) -> None:
     """Runs the analysis job by spark-submit, in a folder of its own. Raises SameboxError with its own error, or its last words."""
     submit = require_spark()

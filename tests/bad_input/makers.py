@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tests.bad_input.bundles import BUNDLES
+
 LONG = 10_000_000
 DEEP = 100_000
 
@@ -58,5 +60,6 @@ MAKERS: Mapping[str, Callable[[Path, bytes], None]] = {
     "a JSON number of 5,000 digits": _holding(lambda _whole: b'{"schema": ' + b"9" * 5_000 + b"}"),
     "a TOML number of 5,000 digits": _holding(lambda whole: whole + b"\nmost = " + b"9" * 5_000),
     "a YAML number of 5,000 digits": _holding(lambda _whole: b"topics: " + b"9" * 5_000),
+    **BUNDLES,
     "many wrong keys": _holding(lambda whole: whole + b"".join(b"x%d = 1\n" % n for n in range(5_000))),
 }

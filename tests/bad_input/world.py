@@ -6,15 +6,20 @@ import dataclasses
 import json
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from bench.bundle.write import make_bundle
 from bench.campaign.campaign_file import load_campaign
 from bench.checkout import CHECKOUT
+from bench.results.folder import Results
 from bench.run.vetted import VETTED_SCHEMA
 from provisioning.testbeds.aws.prices import PRICES_FILE
 from provisioning.testbeds.local.sshd import make_key
 from provisioning.vetting.thresholds import DEFAULT_THRESHOLDS
 from tests.analysis.synthetic_results import Plan, Shape, write_results
+from tests.bundle.honest import honest_results
+from tests.bundle.reports import SumsOfLatencies
 from tests.omb.files import write
 
 HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFvG5rT4oZLSlFyq9GJ6VYRUJdd8oh8RbS1iYqvLqJcW"
@@ -75,8 +80,9 @@ def make_world(folder: Path) -> None:
         "name: Kafka\ndriverClass: io.openmessaging.benchmark.driver.kafka.KafkaBenchmarkDriver\n"
     )
     make_results(folder)
+    make_demo_bundle(folder / "demo.samebox")
     state = folder / ".samebox"
-    state.mkdir()
+    (state / "scratch").mkdir(parents=True)
     (state / "vetting.json").write_text(json.dumps(vetting(), indent=1))
 
 
@@ -91,6 +97,14 @@ def make_results(folder: Path) -> None:
         shutil.copyfile(folder / "campaign.toml", results / "campaign.toml")
         (results / "report").mkdir()
         (results / "report" / "checks.json").write_text("[]\n")
+
+
+def make_demo_bundle(target: Path) -> None:
+    """A bundle of a campaign in which everything agrees."""
+    with TemporaryDirectory() as folder:
+        results = honest_results(Path(folder) / "demo")
+        SumsOfLatencies()(Results(results), results / "report")
+        make_bundle(Results(results), target)
 
 
 def inventory() -> dict[str, Any]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc  # type: ignore[import-untyped, unused-ignore]
 import pyarrow.parquet as pq
 
 from bench.results.folder import Results
@@ -16,7 +17,7 @@ from provisioning.errors import SameboxError
 
 @dataclass
 class SumsOfLatencies:
-    """Writes each trial's latencies, added up, as its report. Refuses a folder that is there, as the real job refuses a foreign one."""
+    """Writes each trial's latencies, added up, and its receipts as a report. Refuses a folder that is there, as the real job does."""
 
     made: list[Path] = field(default_factory=list)
 
@@ -24,14 +25,12 @@ class SumsOfLatencies:
         if out.exists():
             raise AssertionError(f"{out} is there already")
         out.mkdir(parents=True)
-        sums = [{"trial": trial, "sum_ns": _sum_ns(results.trial_dir(trial))} for trial in results.finished()]
-        (out / "report.json").write_text(json.dumps({"schema": 1, "trials": sums}, indent=1) + "\n")
-        (out / "checks.json").write_text("[]\n")
-        (out / "summary.csv").write_text(
-            "trial,sum_ns\n" + "".join(f"{each['trial']},{each['sum_ns']}\n" for each in sums)
-        )
-        pq.write_table(pa.Table.from_pylist(sums), out / "summary.parquet")
-        (out / "index.html").write_text(f"<p>{sums}</p>\n")
+        rows = [row for trial in results.finished() for row in _rows(trial, results.trial_dir(trial))]
+        (out / "report.json").write_text(json.dumps({"schema": 1, "summary": rows}, indent=1) + "\n")
+        lines = [f"{row['trial']},{row['metric']},{row['value']}\n" for row in rows]
+        (out / "summary.csv").write_text("trial,metric,value\n" + "".join(lines))
+        pq.write_table(pa.Table.from_pylist(rows), out / "summary.parquet")
+        (out / "index.html").write_text(f"<p>{rows}</p>\n")
         (out / "_SUCCESS").touch()
         self.made.append(out)
 
@@ -45,7 +44,18 @@ class FailingJob:
         )
 
 
-def _sum_ns(trial: Path) -> int:
-    tables = [pq.read_table(path) for path in sorted(trial.glob("produced/*.parquet"))]
-    rows = pa.concat_tables(tables)
-    return int(pc.sum(pc.subtract(rows["acked_ns"], rows["intended_ns"])).as_py())
+def _rows(name: str, trial: Path) -> list[dict[str, Any]]:
+    produced, consumed = (
+        pa.concat_tables([pq.read_table(path) for path in sorted(trial.glob(f"{kind}/*.parquet"))])
+        for kind in ("produced", "consumed")
+    )
+    found = {
+        "response_latency": _sum_ns(produced["acked_ns"], produced["intended_ns"]),
+        "end_to_end_latency": _sum_ns(consumed["received_ns"], consumed["intended_ns"]),
+        "received": float(consumed.num_rows),
+    }
+    return [{"trial": name, "metric": metric, "value": value} for metric, value in found.items()]
+
+
+def _sum_ns(late: Any, early: Any) -> float:
+    return float(np.sum(late.drop_null().to_numpy(), dtype=np.float64) - np.sum(early.to_numpy(), dtype=np.float64))

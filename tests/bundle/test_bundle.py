@@ -69,7 +69,7 @@ def test_it_is_checked_without_samebox(bundled: Path, tmp_path: Path) -> None:
 def test_a_file_is_read_without_the_others(bundled: Path, tmp_path: Path) -> None:
     """One whose neighbour is spoilt can be read, and the neighbour is refused."""
     content = bytearray(bundled.read_bytes())
-    content[content.index(b"trial,sum_ns")] ^= 1
+    content[content.index(b"trial,metric,value")] ^= 1
     spoilt = tmp_path / "spoilt.samebox"
     spoilt.write_bytes(content)
     with open_bundle(spoilt) as bundle:
