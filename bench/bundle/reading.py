@@ -22,6 +22,7 @@ from typing import Any
 from bench.bundle.archive import Archive
 from bench.bundle.layout import ABOUT, BUNDLE_SCHEMA, COVER, OF_THE_ROOT, SIGNATURE, SUMS
 from bench.bundle.sums import digest_of, read_sums, root_of
+from bench.campaign.campaign import Slug
 from contract import results_folder as layout
 from provisioning.document import build, parse_json
 from provisioning.errors import InvalidInput, MissingRequirement
@@ -36,7 +37,7 @@ class About:
     """bundle.json: the version of the layout, the campaign's name, and whether the rows of messages are in it."""
 
     schema: int
-    campaign: str
+    campaign: Slug
     records: bool
 
 

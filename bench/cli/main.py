@@ -33,7 +33,7 @@ from bench.cli import (
     watch,
 )
 from bench.cli.outcome import Outcome
-from bench.cli.terminal import console
+from bench.cli.terminal import console, harmless
 from provisioning.errors import SameboxError
 from provisioning.testbeds.aws.rehearsal.mark import NOTICE, rehearsing
 
@@ -133,8 +133,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _plain(text: str) -> str:
     """Text that holds square brackets must not be taken for markup, and none of it may move the cursor."""
-    shown = "".join(letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1] for letter in text)
-    return shown.replace("[", r"\[")
+    return harmless(text).replace("[", r"\[")
 
 
 if __name__ == "__main__":

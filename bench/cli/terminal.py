@@ -24,6 +24,11 @@ def say(text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
+def harmless(text: str) -> str:
+    """A text that may be anybody's, in which nothing moves the cursor."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1] for letter in text)
+
+
 def print_json(document: Any) -> None:
     """What --json prints."""
     click.echo(json.dumps(document, indent=1))

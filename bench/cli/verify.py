@@ -14,7 +14,7 @@ from bench.bundle.sums import ROOT
 from bench.checkout import CHECKOUT, SCRATCH
 from bench.cli.options import PATH, json_option, master_option, plain_option
 from bench.cli.outcome import Outcome
-from bench.cli.terminal import print_json, reporter_of, say, shown
+from bench.cli.terminal import harmless, print_json, reporter_of, say, shown
 from bench.progress import Step
 from bench.report.here import remake_report, require_spark
 from bench.run.manifest import origin_of
@@ -22,6 +22,7 @@ from bench.verify.seals import Expected
 from bench.verify.verify import CANNOT_KNOW, Verification, verify
 from provisioning.errors import InvalidInput
 
+LONGEST = 400  # characters of what is told of one difference
 OF_A_VERSION = ("report", "rules", "order")  # what another version of samebox may do otherwise, and be right
 
 
@@ -60,17 +61,23 @@ def verify_bundle(
 
 def _print(file: Path, done: Verification) -> None:
     for each in done.differences:
-        click.echo(f"differs    {each.where}: {each.what} [{each.kind}]")
+        click.echo(f"differs    {_line(f'{each.where}: {each.what}')} [{each.kind}]")
     for unchecked in done.unchecked:
-        click.echo(f"unchecked  {unchecked.what}")
+        click.echo(f"unchecked  {_line(unchecked.what)}")
     if not done.has_records:
         click.echo("It holds no records of messages, so nobody can recompute its figures.")
     if any(each.kind in OF_A_VERSION for each in done.differences) and (other := _other_version(done)):
-        say(other)
+        say(_line(other))
     click.echo(f"root: {done.root}")
-    click.echo(_signed(done))
+    click.echo(_line(_signed(done)))
     click.echo(f"{shown(file)}: campaign {done.campaign}, {done.trials} trials: {_verdict(done)}")
     say("What no verifier can know: " + "; ".join(CANNOT_KNOW) + ".")
+
+
+def _line(text: str) -> str:
+    """What a bundle says may be anybody's words."""
+    said = harmless(text.replace("\n", " "))
+    return said if len(said) <= LONGEST else f"{said[:LONGEST]}..."
 
 
 def _verdict(done: Verification) -> str:

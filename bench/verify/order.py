@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from bench.campaign.available import of_what_is_there
 from bench.campaign.blocks import host_order
 from bench.campaign.campaign import Campaign
-from bench.campaign.campaign_file import load_campaign
+from bench.campaign.campaign_file import CAMPAIGN_SCHEMA, load_campaign
 from bench.campaign.choice import choice_of
 from bench.campaign.cross_check import with_native_trials
 from bench.campaign.definition import completed_definition, definition_of
+from bench.campaign.ladder import names_of
 from bench.campaign.order import TrialSpec, order_of
 from bench.campaign.testbed_profile import checks_for, load_profile
 from bench.results.folder import Results
 from bench.verify.difference import Difference, Found, Unchecked
 from contract import results_folder as layout
 from provisioning.cache import sha256_of
+from provisioning.document import parse_document
 from provisioning.errors import SameboxError
 from systems.registry import lacking
+
+MOST_TRIALS = 1_000_000  # more than anybody runs, and little enough to be told in order
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ def planned_of(results: Results, manifest: Mapping[str, Any]) -> Planned | Unche
     """The campaign file with the manifest's choice of scale and experiments, and the trials of it in their order."""
     file = results.campaign_file
     try:
+        if (most := _most_trials(file)) > MOST_TRIALS:
+            return Unchecked(f"the trials that follow from {layout.CAMPAIGN}: there would be up to {most:,}")
         chosen = choice_of(manifest).of(load_campaign(file), where=layout.CAMPAIGN)
         campaign = of_what_is_there(chosen, set(lacking(())) & set(_systems(manifest)))
         trials: Sequence[TrialSpec] = order_of(campaign)
@@ -44,6 +51,15 @@ def planned_of(results: Results, manifest: Mapping[str, Any]) -> Planned | Unche
         said = str(error).replace(f"{file}: ", "").splitlines()[0].rstrip(".")
         return Unchecked(f"the trials that follow from {layout.CAMPAIGN}: this samebox can't run it ({said})")
     return Planned(campaign, {spec.trial: spec for spec in trials})
+
+
+def _most_trials(file: Path) -> int:
+    """How many trials a campaign file may have, before any of them is made. Raises InvalidInput."""
+    campaign = parse_document(Campaign, file, schema=CAMPAIGN_SCHEMA)
+    return sum(
+        len(campaign.all_blocks) * len(campaign.compared) * len(each.durability) * len(names_of(each.workloads)) * 2
+        for each in campaign.questions
+    )
 
 
 def order_differences(results: Results, manifest: Mapping[str, Any], planned: Planned) -> Iterator[Found]:

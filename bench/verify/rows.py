@@ -20,12 +20,13 @@ from bench.bundle.layout import MESSAGES
 from bench.results.recorded import RECORDS
 from bench.verify.difference import Difference
 from bench.verify.phases import phase_names
-from bench.verify.sender import Producer, intended_by_schedule
+from bench.verify.sender import Producer, due
 from bench.verify.trials import LOAD, Recorded
 from bench.worker import records
 
-MOST_ROWS_PER_BYTE = 64  # of a record file: what says that it holds more is made to fill memories
-MOST_GROWTH = 1_000  # of a record file's bytes when it is decoded
+# what says that it holds more is made to fill memories; messages that were never sent take next to nothing
+MOST_ROWS, MOST_ROWS_PER_BYTE = 2**24, 64  # of a trial's files of one kind: so many, and so many a byte beyond
+MOST_DECODED_BYTES, MOST_GROWTH = 2**28, 1_000  # of a file: so many, or so many times its own
 _ROWS_AT_ONCE = 262_144
 _OF_WORKER = re.compile(r"(producer|consumer)-(?P<number>[0-9]{4,9})-[0-9]{1,20}\.parquet")
 # without the one column that earlier versions didn't write, which says nothing here
@@ -66,6 +67,11 @@ def record_differences(folder: Path, trial: Recorded, seed: int) -> Iterator[Dif
                 yield said(f"{kind}/{path.name}", found)
                 return  # whatever is counted of it would be wrong as well
             files.append(found)
+        own = [file for file in files if file.kind == kind]
+        rows, size_bytes = sum(file.rows for file in own), sum(file.size_bytes for file in own)
+        if rows > MOST_ROWS + MOST_ROWS_PER_BYTE * size_bytes:
+            yield said(kind, f"{size_bytes:,} bytes say that they hold {rows:,} rows: no records are like that")
+            return
     counters = list(_counter_differences(trial, files))
     yield from (said("", what) for what in counters)
     if not trial.document["phases"]:
@@ -88,8 +94,8 @@ def _file(path: Path, kind: str) -> File | str:
         for group in range(footer.num_row_groups)
         for column in range(footer.num_columns)
     )
-    if footer.num_rows > MOST_ROWS_PER_BYTE * size_bytes or decoded > MOST_GROWTH * size_bytes:
-        return f"{size_bytes:,} bytes say that they hold {footer.num_rows:,} rows of {decoded:,} bytes: no records are like that"
+    if decoded > max(MOST_DECODED_BYTES, MOST_GROWTH * size_bytes):
+        return f"{size_bytes:,} bytes say that they hold {decoded:,}: no records are like that"
     return File(f"{kind}/{path.name}", path, footer.num_rows, size_bytes)
 
 
@@ -135,7 +141,7 @@ def _wrong_sent(
 ) -> Iterator[tuple[str, str]]:
     """Fills `producers`, by number."""
     for number, own in _by_worker(files, "produced"):
-        schedule = intended_by_schedule(trial, number, seed)
+        schedule = due(trial, number, seed)
         producer = producers[number] = Producer(
             number, trial.document["phases"], schedule, trial.watched_until_ns("producers")
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,22 @@ from numpy.typing import NDArray
 
 from bench.verify.phases import phase_names
 from bench.verify.trials import Recorded
-from bench.worker.schedule import Schedule
+from bench.worker.schedule import SECOND_NS, Schedule
 
 NO_PARTITION = -1
+SLACK = 1_000
 
 
-def intended_by_schedule(trial: Recorded, producer: int, seed: int) -> Iterator[NDArray[np.int64]] | None:
-    """When a producer was to send its messages; None: in a closed loop nothing says it beforehand."""
+@dataclass(frozen=True)
+class Due:
+    """When a producer was to send its messages (ns since the epoch), in chunks, and about how many these are."""
+
+    intended: Iterator[NDArray[np.int64]]
+    messages: int
+
+
+def due(trial: Recorded, producer: int, seed: int) -> Due | None:
+    """The schedule of a producer; None: in a closed loop nothing says it beforehand."""
     workload, phases = trial.document["workload"], trial.document["phases"]
     pacing = workload.get("pacing")
     if pacing == "closed-loop":
@@ -29,7 +39,8 @@ def intended_by_schedule(trial: Recorded, producer: int, seed: int) -> Iterator[
     schedule = Schedule(
         int(rate_per_s), int(workload["producers"]), workload["arrivals"], 0, ended_ns - began_ns, block_seed
     )
-    return (began_ns + offsets for offsets in schedule.offsets_ns(producer))
+    messages = int(rate_per_s) * (ended_ns - began_ns) // SECOND_NS // schedule.producers
+    return Due((began_ns + offsets for offsets in schedule.offsets_ns(producer)), messages)
 
 
 class Producer:
@@ -39,7 +50,7 @@ class Producer:
         self,
         number: int,
         phases: Sequence[Mapping[str, Any]],
-        schedule: Iterator[NDArray[np.int64]] | None,
+        schedule: Due | None,
         watched_until_ns: int,
     ) -> None:
         self._number, self._phases, self._schedule, self._watched_until_ns = number, phases, schedule, watched_until_ns
@@ -83,7 +94,10 @@ class Producer:
         """What the schedule has and the records don't, once all rows were taken."""
         if self._schedule is None:
             return None
-        left = len(self._ahead) + sum(len(chunk) for chunk in self._schedule)
+        # one that is far longer isn't gone through: it may be without end
+        if self._schedule.messages > 2 * self._rows + SLACK:
+            return f"its schedule has {self._schedule.messages:,} messages, and its records {self._rows:,}"
+        left = len(self._ahead) + sum(len(chunk) for chunk in self._schedule.intended)
         return f"{left:,} messages of its schedule are missing" if left else None
 
     def has(self, sequence: NDArray[np.int64]) -> bool:
@@ -114,7 +128,7 @@ class Producer:
         assert self._schedule is not None
         chunks: list[NDArray[np.int64]] = [self._ahead]
         have = len(self._ahead)
-        while have < count and (chunk := next(self._schedule, None)) is not None:
+        while have < count and (chunk := next(self._schedule.intended, None)) is not None:
             chunks.append(chunk)
             have += len(chunk)
         ahead = np.concatenate(chunks)

@@ -94,3 +94,13 @@ def test_another_version_is_told_where_figures_differ(results: Path, tmp_path: P
     _typed("bundle", results, "-o", tmp_path / "demo.samebox")
     said = _typed("verify", tmp_path / "demo.samebox").output
     assert "Its campaign was begun with samebox 0.1.0, commit 0123456789ab" in said
+
+
+def test_what_a_bundle_says_can_not_move_the_cursor(results: Path, tmp_path: Path) -> None:
+    """Its words may be anybody's."""
+    trial = results / "trials" / "b01-1-pulsar-l1-steady" / "trial.json"
+    trial.write_text(trial.read_text().replace('"version": "', '"version": "\\u001b[2J'))
+    _typed("bundle", results, "-o", tmp_path / "demo.samebox")
+    said = _typed("verify", tmp_path / "demo.samebox").output
+    assert "\x1b" not in said
+    assert "x1b[2J" in said

@@ -274,15 +274,39 @@ def test_records_that_can_not_be_read_are_named(results: Path) -> None:
     assert not done.recomputed
 
 
-def test_a_file_that_says_it_holds_more_than_it_can_is_not_decoded(results: Path) -> None:
-    """Ten million equal rows take a few kilobytes, and a machine's memory."""
+def test_a_file_that_says_it_holds_more_than_it_can_is_not_decoded(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Millions of equal rows take a few kilobytes, and a machine's memory."""
+    monkeypatch.setattr("bench.verify.rows.MOST_ROWS", 1_000)
     file = results / "trials" / FIRST / "produced" / "producer-0000-00000000000000.parquet"
     row = pq.read_table(file).slice(0, 1)
-    many = pa.Table.from_pydict(
-        {name: pa.repeat(row[name][0], 3_000_000) for name in row.column_names}, schema=row.schema
-    )
-    rewrite(file, many)
-    assert "no records are like that" in _said(_rebundled(results))
+    many = {name: pa.repeat(row[name][0], 2_000_000) for name in row.column_names}
+    rewrite(file, pa.Table.from_pydict(many, schema=row.schema))
+    said = _said(_rebundled(results))
+    assert "bytes say that they hold 2,000" in said
+    assert "no records are like that" in said
+
+
+def test_a_schedule_without_end_is_not_gone_through(results: Path) -> None:
+    """Its phases say that it lasts a century."""
+
+    def change(trial: dict[str, Any]) -> None:
+        trial["phases"][1]["end_ns"] = 2**62
+
+    _edit(results / "trials" / FIRST / "trial.json", change)
+    assert "its schedule has" in _said(_rebundled(results))
+
+
+def test_a_campaign_of_too_many_trials_is_not_planned(results: Path) -> None:
+    """It would fill a memory before anything is compared."""
+    file = results / "campaign.toml"
+    text = file.read_text()
+    workload = text[text.index("[[workloads]]") :]
+    more = "".join(workload.replace('"steady"', f'"steady-{number}"') for number in range(400))
+    file.write_text(text.replace("blocks = 2", "blocks = 1000") + more)
+    done = _rebundled(results)
+    assert any("there would be up to 1,604,000" in each.what for each in done.unchecked)
 
 
 def test_a_hidden_trial_is_missed(results: Path) -> None:
