@@ -21,6 +21,7 @@ from systems.own_values import OwnValues
 from systems.profile import ANY_MEMORY, MemoryClasses
 from systems.release import Releases
 from systems.settings import Settings
+from systems.survival import MakersWord
 
 _CHECKOUT = Path(__file__).parents[1]
 
@@ -55,8 +56,9 @@ class System:
 
     `durability` has the levels it can give, with what each means at a replication factor: name -> component -> key -> value.
     `variants`: its other ways to keep some of these levels. `cannot`: the reason for each level that it can't give. `differences`: how
-    it keeps the others in a way of its own. `own_values`: where its rendered settings aren't its vendor's. `profiles` is the folder of
-    its system profiles (None = it has its vendor's defaults only), `memory` says how large its processes are.
+    it keeps the others in a way of its own. `survival`: what its makers say of acknowledged messages under faults. `own_values`: where
+    its rendered settings aren't its vendor's. `profiles` is the folder of its system profiles (None = it has its vendor's defaults
+    only), `memory` says how large its processes are.
 
     `cannot_fault`: the reason for each fault that can't be done to it, in a workload's words: what is done ("replace"), to whom
     ("coordinator"), or both ("replace leader").
@@ -93,6 +95,7 @@ class System:
     own_values: OwnValues = field(default_factory=dict)
     variants: Sequence[tuple[Variant, Sequence[str]]] = ()
     differences: Sequence[Difference] = ()
+    survival: Sequence[MakersWord] = ()
     write_amplification: float = 1.0
     requirements: tuple[Requirement, ...] = ()
     operator_requirements: tuple[Requirement, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from bench.campaign.available import of_what_is_there
@@ -19,6 +19,7 @@ from systems.registry import DURABILITY, SYSTEMS
 from systems.settings import Settings, merged
 
 TOPIC, PROBE_TOPIC = "samebox", "samebox-probe"
+OF_FAULTS = frozenset({"faults-took-effect"})  # checks that judge nothing where no workload has faults
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +54,14 @@ def prepare(
     )
     if chosen.cross_check:
         trials = with_native_trials(trials, where=str(campaign_file))
+    if not has_faults(trials):
+        checks = tuple(check for check in checks if check.check not in OF_FAULTS)
     return Prepared(chosen, choice, campaign_file, profile, checks, trials, intended)
+
+
+def has_faults(trials: Iterable[TrialSpec]) -> bool:
+    """Whether something is broken on purpose in any of them."""
+    return any(dataclasses.asdict(spec.workload).get("faults") for spec in trials)
 
 
 def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:

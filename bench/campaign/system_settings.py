@@ -135,3 +135,16 @@ def differences(cells: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
     ]
     aspects = list(dict.fromkeys(entry["aspect"] for entry in found))
     return sorted(found, key=lambda entry: aspects.index(entry["aspect"]))
+
+
+def makers_words(cells: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """What the makers of the systems of `cells` (system, durability name) say of these promises under faults."""
+    names: dict[str, list[str]] = {}
+    for system, name in dict.fromkeys(cells):
+        names.setdefault(system, []).append(name)
+    return [
+        {"system": system, **dataclasses.asdict(each), "durability": about}
+        for system, own in names.items()
+        for each in SYSTEMS[system].survival
+        if (about := [name for name in own if name in each.durability])
+    ]

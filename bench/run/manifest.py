@@ -18,10 +18,12 @@ from bench.campaign.blocks import host_orders
 from bench.campaign.contestant_differences import contestant_differences
 from bench.campaign.cross_check import cross_check_document
 from bench.campaign.order import empty_cells
+from bench.campaign.prepared import has_faults
 from bench.campaign.system_settings import (
     changed_promises,
     differences,
     durability_table,
+    makers_words,
     own_values,
     profile_caveats,
     profile_of,
@@ -126,11 +128,20 @@ def _promises(equipped: Equipped) -> tuple[dict[str, Any], list[str]]:
         "durability_table": durability_table(cells, overrides, copies),
         "durability_differences": differences((spec.system, spec.durability) for spec in prepared.trials),
         "system_profile": {"name": campaign.system_profile, "systems": profiles},
+        **_survival(equipped),
         "own_values": own_values({each.name: each.system for each in compared}, equipped.intended, asked),
     }
     caveats = profile_caveats(((each.system, named[each.name]) for each in compared), memory_bytes)
     caveats += [f"{system} was never run by samebox's makers. {what}" for system, what in untried(campaign).items()]
     return promises, [*caveats, *changed_promises(cells, overrides, copies)]
+
+
+def _survival(equipped: Equipped) -> dict[str, Any]:
+    """What the makers of its systems say of faults: a key of the manifest of a campaign that has some."""
+    trials = equipped.prepared.trials
+    if not has_faults(trials):
+        return {}
+    return {"survival": makers_words((spec.system, spec.durability) for spec in trials)}
 
 
 def _sha256(path: Path) -> str:

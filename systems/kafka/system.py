@@ -12,6 +12,7 @@ from systems.kafka.known import list_settings
 from systems.kafka.layout import CLIENT_PORT, CONTROLLER_PORT, MEMORY
 from systems.kafka.load_tool import ProducerPerformance
 from systems.kafka.own_values import OWN_VALUES
+from systems.kafka.survival import SURVIVAL
 from systems.release import Releases
 from systems.software.maven import MAVEN, maven_jars
 from systems.software.maven_versions import MavenPinning
@@ -27,6 +28,7 @@ KAFKA = System(
     cannot=CANNOT,
     variants=(),
     differences=DIFFERENCES,
+    survival=SURVIVAL,
     own_values=OWN_VALUES,
     profiles=_HERE / "profiles",
     memory=MEMORY,

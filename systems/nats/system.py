@@ -12,6 +12,7 @@ from systems.nats.layout import CLIENT_PORT, CLUSTER_PORT, MEMORY, MONITOR_PORT,
 from systems.nats.load_tool import SOFTWARE as LOAD_TOOL
 from systems.nats.load_tool import NatsBench
 from systems.nats.own_values import OWN_VALUES
+from systems.nats.survival import SURVIVAL
 from systems.release import Releases
 from systems.software.go_program import go_program
 from systems.software.release_wheel import read_wheel
@@ -27,6 +28,7 @@ NATS = System(
     durability=durability_table,
     cannot=CANNOT,
     differences=DIFFERENCES,
+    survival=SURVIVAL,
     own_values=OWN_VALUES,
     profiles=_HERE / "profiles",
     memory=MEMORY,

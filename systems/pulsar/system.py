@@ -12,6 +12,7 @@ from systems.pulsar.known import list_settings
 from systems.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, MEMORY, SERVICE_PORT, WEB_PORT, ZOOKEEPER_PORTS
 from systems.pulsar.load_tool import PulsarPerf
 from systems.pulsar.own_values import OWN_VALUES
+from systems.pulsar.survival import SURVIVAL
 from systems.release import Releases
 from systems.software.maven import MAVEN, maven_jars
 from systems.software.maven_versions import MavenPinning
@@ -27,6 +28,7 @@ PULSAR = System(
     cannot=CANNOT,
     variants=((BYPASS, ("2", "4")),),
     differences=DIFFERENCES,
+    survival=SURVIVAL,
     own_values=OWN_VALUES,
     profiles=_HERE / "profiles",
     memory=MEMORY,

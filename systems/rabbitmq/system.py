@@ -11,6 +11,7 @@ from systems.rabbitmq.layout import MEMORY, NODE_PORT, PORT
 from systems.rabbitmq.load_tool import SOFTWARE as LOAD_TOOL
 from systems.rabbitmq.load_tool import PerfTest
 from systems.rabbitmq.own_values import OWN_VALUES
+from systems.rabbitmq.survival import SURVIVAL
 from systems.software.debian_packages import debian_packages, read_packages
 from systems.software.maven import MAVEN, maven_jars
 from systems.system import ProducerRate, System, bench_load
@@ -29,6 +30,7 @@ RABBITMQ = System(
     cannot=CANNOT,
     variants=((STREAM, ("2",)),),
     differences=DIFFERENCES,
+    survival=SURVIVAL,
     own_values=OWN_VALUES,
     profiles=_HERE / "profiles",
     memory=MEMORY,

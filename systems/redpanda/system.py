@@ -11,6 +11,7 @@ from systems.redpanda.durability import CANNOT, DIFFERENCES, durability_table
 from systems.redpanda.layout import ADMIN_PORT, CLIENT_PORT, MEMORY, RPC_PORT
 from systems.redpanda.own_values import OWN_VALUES
 from systems.redpanda.release_tarball import ARCHIVE_NAME, read_release
+from systems.redpanda.survival import SURVIVAL
 from systems.system import ProducerRate, System
 
 REDPANDA = System(
@@ -19,6 +20,7 @@ REDPANDA = System(
     durability=durability_table,
     cannot=CANNOT,
     differences=DIFFERENCES,
+    survival=SURVIVAL,
     own_values=OWN_VALUES,
     profiles=Path(__file__).parent / "profiles",
     memory=MEMORY,

@@ -13,6 +13,7 @@ from systems.valkey.durability import CANNOT, CANNOT_FAULT, DIFFERENCES, durabil
 from systems.valkey.known import list_settings
 from systems.valkey.layout import LIMIT, MEMORY, PORT, PROGRAM, messages_held
 from systems.valkey.own_values import OWN_VALUES
+from systems.valkey.survival import SURVIVAL
 
 _HERE = Path(__file__).parent
 
@@ -23,6 +24,7 @@ VALKEY = System(
     cannot=CANNOT,
     cannot_fault=CANNOT_FAULT,
     differences=DIFFERENCES,
+    survival=SURVIVAL,
     own_values=OWN_VALUES,
     profiles=_HERE / "profiles",
     memory=MEMORY,
