@@ -38,13 +38,19 @@ def countings(stretches: Sequence[Stretch], bits: int) -> Iterator[Counting]:
     """What compares both sides of these stretches of a trial, of `bits` bits each."""
     produced = ("producer", "sequence", "acked_ns")
     consumed = ("subscription", "producer", "sequence", "intended_ns")
-    wanted: Wanted = {}
-    for subscription, producer, number in sorted(stretches):
-        wanted.setdefault(subscription, {}).setdefault(producer, []).append(number)
+    wanted = wanted_of(stretches)
     for kind, columns, count in (("produced", produced, _acknowledged), ("consumed", consumed, _received)):
         yield Counting(
             "differences", kind, columns, partial(count, wanted=wanted, bits=bits), unchanged, compared, "stretch"
         )
+
+
+def wanted_of(stretches: Sequence[Stretch]) -> Wanted:
+    """The stretches by subscription and producer."""
+    wanted: Wanted = {}
+    for subscription, producer, number in sorted(stretches):
+        wanted.setdefault(subscription, {}).setdefault(producer, []).append(number)
+    return wanted
 
 
 def _acknowledged(rows: pa.Table, times: Times, *, wanted: Wanted, bits: int) -> pa.Table:
@@ -52,7 +58,7 @@ def _acknowledged(rows: pa.Table, times: Times, *, wanted: Wanted, bits: int) ->
     del times
     acknowledged = rows.filter(pc.is_valid(rows["acked_ns"]))
     tables = [
-        _side(_inside(acknowledged, numbers_of, bits), bits, subscription=subscription, expected=1)
+        _side(inside(acknowledged, numbers_of, bits), bits, subscription=subscription, expected=1)
         for subscription, numbers_of in wanted.items()
     ]
     return pa.concat_tables([SIDES.empty_table(), *tables])
@@ -62,20 +68,20 @@ def _received(rows: pa.Table, times: Times, *, wanted: Wanted, bits: int) -> pa.
     """What each subscription received in these stretches."""
     tables = []
     for subscription, numbers_of in wanted.items():
-        inside = _inside(rows.filter(pc.equal(rows["subscription"], subscription)), numbers_of, bits)
-        measured = intended_in(inside, times.measured)
-        tables.append(_side(inside, bits, subscription=subscription, receipts=1, measured=measured))
+        theirs = inside(rows.filter(pc.equal(rows["subscription"], subscription)), numbers_of, bits)
+        measured = intended_in(theirs, times.measured)
+        tables.append(_side(theirs, bits, subscription=subscription, receipts=1, measured=measured))
     return pa.concat_tables([SIDES.empty_table(), *tables])
 
 
-def _inside(rows: pa.Table, numbers_of: Mapping[int, Sequence[int]], bits: int) -> pa.Table:
+def inside(rows: pa.Table, numbers_of: Mapping[int, Sequence[int]], bits: int) -> pa.Table:
     """The rows of these stretches of their producers."""
     numbers = sequence_bucket(rows["sequence"], bits)
-    inside = np.zeros(len(rows), bool)
+    found = np.zeros(len(rows), bool)
     for producer, own in numbers_of.items():
         in_stretch = pc.is_in(numbers, pa.array(own, pa.int64()))
-        inside |= pc.and_(pc.equal(rows["producer"], producer), in_stretch).to_numpy()
-    return rows.filter(pa.array(inside))
+        found |= pc.and_(pc.equal(rows["producer"], producer), in_stretch).to_numpy()
+    return rows.filter(pa.array(found))
 
 
 def _side(
