@@ -17,6 +17,8 @@ from analysis.comparison import BlockRatio, Cell, Comparison, ContestantOutcome,
 from analysis.contestants import ContestantDifference
 from analysis.curves.document import Ladder
 from analysis.evidence import Evidence
+from analysis.faults.document import FaultOfCell
+from analysis.faults.findings import fault_findings, fault_warnings
 from analysis.formatting import (
     bounded,
     bounded_number,
@@ -69,12 +71,14 @@ def answer(
     rankings: Sequence[Ranking] = (),
     differences: Sequence[ContestantDifference] = (),
     ladders: Sequence[Ladder] = (),
+    faults: Sequence[FaultOfCell] = (),
 ) -> Answer:
-    """Puts first in what contestants of one system differ, then the outcomes, the curves of ladders, and the headline ratios, or
-    rankings where there are more than two contestants. `aa_outcomes`: of A/A blocks, told only where something wasn't met. `checks`:
-    what they only warned of is told, and so is what of `client_cpu` the brokers had to do without.
+    """Puts first in what contestants of one system differ, then what faults did, the outcomes, the curves of ladders, and the headline
+    ratios, or rankings where there are more than two contestants. `aa_outcomes`: of A/A blocks, told only where something wasn't met.
+    `checks`: what they only warned of is told, and so is what of `client_cpu` the brokers had to do without.
     """
     findings = [each.sentence for each in differences]
+    findings += fault_findings(faults, trials)
     findings += _outcome_sentences(outcomes)
     unsound = {exclusion.trial for exclusion in excluded}
     sound = compared_trials(trials, excluded)
@@ -94,6 +98,7 @@ def answer(
     warnings = size_warnings(campaign.manifest)
     warnings += silence_warnings(sound)
     warnings += search_warnings(sound)
+    warnings += fault_warnings(faults)
     counted = {each.trial.name for each in trials} - unsound
     warnings += warned_sentences(checks, counted)
     warnings += unjudged_warnings(checks, counted)

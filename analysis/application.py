@@ -33,6 +33,9 @@ from analysis.curves.document import ladders_of
 from analysis.curves.figure import load_curve_drawings
 from analysis.disk_figure import disk_drawings
 from analysis.drawing import Drawing, Drawings, Palette, colours_of
+from analysis.faults.document import faults_of
+from analysis.faults.recovery_figure import recovery_drawings
+from analysis.faults.time_figure import around_faults
 from analysis.gather import gather
 from analysis.metrics import measurements
 from analysis.outputs import write_outputs
@@ -112,7 +115,7 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
     excluded = excluded_trials(trials, checks)
     comparisons, client_cpu = compare(trials, checks, measured), client_cpus(trials, excluded, measured)
     rankings = rank(trials, excluded, checks, measured, comparisons)
-    differences = contestant_differences(campaign)
+    differences, faults = contestant_differences(campaign), faults_of(trials, {each.trial for each in excluded})
     prices = (campaign.manifest.get("prices") or {}).get("hosts", {})
     ladders = ladders_of(curves_of(trials, excluded, checks, measured), prices)
     return Results(
@@ -130,7 +133,9 @@ def conclude(campaign: Campaign, aggregates: Aggregates) -> Results:
             *(campaign, trials, comparisons, outcomes, excluded, aa_outcomes, checks, client_cpu, rankings),
             differences=differences,
             ladders=ladders,
+            faults=faults,
         ),
+        faults=faults,
         contestant_differences=differences,
         client_cpu=client_cpu,
         cross_checks=cross_checks(trials, natives, checks, measured),
@@ -154,6 +159,7 @@ def draw(found: Results, times: Mapping[str, Drawing], vetting: tuple[Drawing, .
     crowded = {each.cell for each in found.rankings if len(each.places) > MOST_DRAWN_IN_PAIRS}
     return Drawings(
         load_curves=tuple(load_curve_drawings(found.ladders, palette)),
+        faults=(*recovery_drawings(found.faults, palette), *around_faults(found.faults, palette)),
         ratios=tuple(ratio_drawings([each for each in found.comparisons if each.cell not in crowded])),
         rankings=tuple(ranking_drawings(found.rankings, palette)),
         curves=tuple(curve_drawings(compared, palette)),

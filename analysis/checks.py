@@ -1,6 +1,7 @@
 """Turns declared checks into verdicts: one rule per check, from an explicit registry. A rule that crashes is unknown, never valid.
 
-The rules are in validity_rules.py, disturbance_rules.py, outcome_rules.py, steady_disks.py and steady_state.py; their bounds are the
+The rules are in validity_rules.py, disturbance_rules.py, outcome_rules.py, steady_disks.py, steady_state.py
+and faults/took_effect.py; their bounds are the
 manifest's, declared before the run.
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 
 from analysis import disturbance_rules, outcome_rules, validity_rules
 from analysis.evidence import HOSTS, Evidence, Finding, Missing
+from analysis.faults.took_effect import FAULTS_TOOK_EFFECT, faults_took_effect
 from analysis.steady_disks import steady_disks
 from analysis.steady_state import STEADY_STATE, steady_state
 from analysis.words import INVALID, MET, NOT_MET, OUTCOME, UNKNOWN, VALID, VALIDITY, WARN, WORST_FIRST
@@ -30,6 +32,7 @@ RULES: Mapping[str, Rule] = {
     "cpu-pressure": disturbance_rules.cpu_pressure,
     "possible-times": disturbance_rules.possible_times,
     "hosts-kept": validity_rules.hosts_kept,
+    FAULTS_TOOK_EFFECT: faults_took_effect,
     "same-boot": validity_rules.same_boot,
     "steady-disks": steady_disks,
     STEADY_STATE: steady_state,

@@ -18,6 +18,7 @@ from analysis.bounded import Bounded, median_of, range_of
 from analysis.certainty.verdict import Certainty, Ratios, certainties
 from analysis.checks import Check, validity_of
 from analysis.evidence import Evidence
+from analysis.faults.measures import comparable
 from analysis.metrics import Measurement
 from analysis.words import EXCLUDED, HEADLINES, INVALID, NOT_MET, OUTCOME, RATE, UNKNOWN
 
@@ -170,9 +171,11 @@ def _ratios(
     pairs: Iterable[tuple[int, str, str]], values: Mapping[tuple[str, str], Measurement], metric: str
 ) -> Iterator[BlockRatio]:
     for block, one, other in pairs:
-        first, second = values.get((one, metric)), values.get((other, metric))
-        if first and second and min(first.known.high, second.known.high) > 0:
-            yield BlockRatio(block, first.known, second.known)
+        first, second = (
+            comparable(metric, found.known) if (found := values.get((name, metric))) else None for name in (one, other)
+        )
+        if first and second and min(first.high, second.high) > 0:
+            yield BlockRatio(block, first, second)
 
 
 def _headline_order(name: str) -> tuple[int, str]:

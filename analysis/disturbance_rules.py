@@ -88,6 +88,10 @@ def foreign_load(evidence: Evidence, bounds: Bounds) -> Finding:
     foreign = {host: max(0.0, cores - _own_user_cores(evidence, host)) for host, cores in machines.items()}
     host, worst = max(foreign.items(), key=lambda item: item[1])
     bound = float(bounds["cores"])
+    anew = evidence.daemons_begun_anew()
+    if worst > bound and anew:
+        sentence = f"Not judged: what {', '.join(anew)} used, which faults ended, isn't known, and may be in these {worst:.2f} cores."
+        return Finding(True, sentence, {"foreign_cores": foreign, "bound": bound, "unknown": anew})
     sentence = (
         f"Other processes used {worst:.2f} cores{_of(evidence, host)}, beside {machines[host] - worst:.2f} of the trial's own "
         f"processes ({host}, user mode, measure phase); the bound is {bound:g}."
@@ -148,7 +152,7 @@ def _own_user_cores(evidence: Evidence, machine: str) -> float:
     # one that ended before the measure phase used nothing in it: that it did is an outcome, and no lack of a measurement
     ended = evidence.daemons_ended()
     untold = [f"{use.daemon} on {use.host}" for use in daemons if use.user_cores is None]
-    silent = [name for name in untold if name not in ended]
+    silent = [name for name in untold if name not in ended and name not in evidence.daemons_begun_anew()]
     if not evidence.ended_by_the_system():
         silent += [worker["worker"] for worker in workers if not worker.get("measured")]
     if silent:

@@ -77,6 +77,7 @@ class Drawings:
     """A report's figures, by the chapter that shows them, and their colours."""
 
     load_curves: tuple[Drawing, ...] = ()
+    faults: tuple[Drawing, ...] = ()
     ratios: tuple[Drawing, ...] = ()
     rankings: tuple[Drawing, ...] = ()
     curves: tuple[Drawing, ...] = ()
@@ -89,7 +90,7 @@ class Drawings:
     def all(self) -> tuple[Drawing, ...]:
         """Every figure, in the order of the page."""
         return (
-            *(*self.load_curves, *self.rankings, *self.ratios, *self.curves),
+            *(*self.faults, *self.load_curves, *self.rankings, *self.ratios, *self.curves),
             *(*self.times, *self.disks, *self.vetting),
         )
 

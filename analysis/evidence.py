@@ -9,6 +9,8 @@ from typing import Any
 from analysis.campaign import Trial
 from analysis.catch_up import CatchUp
 from analysis.delivery import Delivery
+from analysis.faults.impact import NO_LOSSES, Impact, Losses
+from analysis.faults.occurrence import Occurrence, ended_by_faults, occurrences
 from analysis.percentiles import Percentile
 from analysis.records.order import Ordering
 
@@ -110,6 +112,13 @@ class Evidence:
     thirds: tuple[Percentile, ...] = ()  # of response latency in the first and the last third of the measure phase
     windows: tuple[Mapping[str, Any], ...] = ()  # the rows of analysis.records.windows
     probes: tuple[Mapping[str, Any], ...] = ()  # of disks, next to the trial: the last before it and the first after it
+    impacts: tuple[Impact, ...] = ()  # of the faults that took effect in the measurement
+    outside_faults: Losses = NO_LOSSES  # of a trial with such faults: what belongs to none of them
+
+    @property
+    def faults(self) -> tuple[Occurrence, ...]:
+        """The faults that the workload asked for, as far as they were observed."""
+        return occurrences(self.trial)
 
     def percentile(self, metric: str, quantile_ppm: int) -> Percentile | None:
         """A percentile of a metric that belongs to no subscription, if it was computed."""
@@ -143,9 +152,27 @@ class Evidence:
         """The daemons that ended, or were another process at the end; none where they were not recorded."""
         return self._daemons_where(lambda each: each["pid_at_end"] != each["pid_at_start"])
 
+    def daemons_lost(self) -> list[str]:
+        """Those of `daemons_gone` that no fault ended, or that were started again after one and weren't there at the end."""
+        ended = ended_by_faults(self.trial)
+
+        def is_lost(daemon: Mapping[str, Any]) -> bool:
+            started_again = ended.get((daemon["host"], daemon["daemon"]))
+            gone = daemon["pid_at_end"] is None
+            return bool(daemon["pid_at_end"] != daemon["pid_at_start"]) and (
+                started_again is None or (gone and started_again)
+            )
+
+        return self._daemons_where(is_lost)
+
     def daemons_ended(self) -> list[str]:
         """Those of `daemons_gone` in whose place no other process was."""
         return self._daemons_where(lambda each: each["pid_at_end"] is None)
+
+    def daemons_begun_anew(self) -> list[str]:
+        """Those whose processes faults ended: their counters began anew, or ended early."""
+        ended = ended_by_faults(self.trial)
+        return self._daemons_where(lambda each: (each["host"], each["daemon"]) in ended)
 
     def _daemons_where(self, holds: Callable[[Mapping[str, Any]], bool]) -> list[str]:
         daemons = self.trial.document["observations"].get("daemons") or []

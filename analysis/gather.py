@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from analysis.campaign import Campaign, Trial
 from analysis.catch_up import catch_ups
 from analysis.evidence import Counts, DaemonUse, Evidence, MachineUse
+from analysis.faults.impact import counted_of, impacts_of, losses_of
+from analysis.faults.occurrence import ended_by_faults
+from analysis.faults.sends import OUTSIDE
 from analysis.pipeline import Aggregates
 from analysis.records.seconds import ACKNOWLEDGED, RECEIVED
 from analysis.records.telemetry import ALLOWANCE_EXCEEDED, CPU_MODES, MACHINE
@@ -21,6 +24,7 @@ def gather(campaign: Campaign, aggregates: Aggregates) -> list[Evidence]:
 def _evidence(campaign: Campaign, aggregates: Aggregates, trial: Trial) -> Evidence:
     seconds, telemetry = aggregates.seconds.events[trial.name], aggregates.telemetry_measured[trial.name]
     acknowledged, received = aggregates.acknowledged[trial.name], aggregates.received[trial.name]
+    faults = counted_of({name: rows[trial.name] for name, rows in aggregates.faults.items()})
     return Evidence(
         trial=trial,
         block=campaign.block(trial.block),
@@ -29,7 +33,7 @@ def _evidence(campaign: Campaign, aggregates: Aggregates, trial: Trial) -> Evide
         deliveries=tuple(found for found in aggregates.deliveries if found.trial == trial.name),
         orderings=tuple(found for found in aggregates.orderings if found.trial == trial.name),
         machines=tuple(_machines(telemetry)),
-        daemons=tuple(_daemons(telemetry)),
+        daemons=tuple(_daemons(telemetry, ended_by_faults(trial))),
         catch_ups=tuple(
             catch_ups(
                 trial,
@@ -40,6 +44,8 @@ def _evidence(campaign: Campaign, aggregates: Aggregates, trial: Trial) -> Evide
         thirds=tuple(found for found in aggregates.thirds if found.trial == trial.name),
         windows=tuple(aggregates.windows[trial.name]),
         probes=campaign.beside(trial.name),
+        impacts=impacts_of(trial, faults, campaign.manifest),
+        outside_faults=losses_of(faults, OUTSIDE),
     )
 
 
@@ -114,13 +120,16 @@ def _machines(rows: Sequence[Any]) -> list[MachineUse]:
     return found
 
 
-def _daemons(rows: Sequence[Any]) -> list[DaemonUse]:
+def _daemons(rows: Sequence[Any], begun_anew: Collection[tuple[str, str]]) -> list[DaemonUse]:
+    """CPU time is told of those alone whose counters ran through."""
     names = dict.fromkeys(sorted((row["host"], row["source"]) for row in rows if row["source"] != MACHINE))
     found = []
     for host, daemon in names:
         own = {row["metric"]: row for row in rows if (row["host"], row["source"]) == (host, daemon)}
         rss_bytes, cpu_s = _value(own, "rss_bytes", "highest"), _value(own, "cpu_s", "growth")
         user_cores, cores = (_per_second(own, counter) for counter in ("cpu_user_s", "cpu_s"))
+        if (host, daemon) in begun_anew:
+            cpu_s = user_cores = cores = None
         found.append(DaemonUse(host, daemon, rss_bytes, cpu_s, user_cores, cores))
     return found
 

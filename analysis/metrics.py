@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from analysis.bounded import Bounded, exactly
 from analysis.evidence import Evidence
+from analysis.faults.measures import fault_measures
 from analysis.percentiles import TABLE_QUANTILES, Percentile, quantile_name
 from analysis.records.latencies import END_TO_END
 from analysis.schema import DRAIN
@@ -65,7 +66,7 @@ class Measurement:
 
 def measurements(evidence: Evidence) -> list[Measurement]:
     """All metrics of a trial that could be computed; what could not be is absent, never zero."""
-    parts = (_percentiles, _throughput, _catch_ups, _deliveries, _machines, _clients)
+    parts = (_percentiles, _throughput, _catch_ups, _deliveries, _machines, _clients, _faults)
     return [measurement for part in parts for measurement in part(evidence)]
 
 
@@ -180,6 +181,12 @@ def _clients(evidence: Evidence) -> Iterator[Measurement]:
     if messages and all(worker["cpu_s"] is not None for worker in workers):  # a worker that died reported nothing
         cpu_s = sum(float(worker["cpu_s"]) for worker in workers)
         yield _measured(evidence, CLIENT_CPU, cpu_s / messages * 1e6, messages)
+
+
+def _faults(evidence: Evidence) -> Iterator[Measurement]:
+    for impact in evidence.impacts:
+        for name, unit, known, samples in fault_measures(impact):
+            yield Measurement(evidence.trial.name, name, unit, known, samples)
 
 
 def _measured(evidence: Evidence, name: str, value: float, samples: int) -> Measurement:

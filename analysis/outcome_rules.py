@@ -88,7 +88,13 @@ def no_loss(evidence: Evidence, _bounds: Bounds) -> Finding:
     if total:
         first = f", first: producer/sequence {examples[0]}" if examples else ""
         sentence = f"{total:,} of {acknowledged:,} messages that {_settled(evidence)} were never received{first}."
-        return Finding(False, sentence, {"lost": lost, "examples": examples})
+        excused = [each for each in evidence.impacts if each.losses.lost and not each.promise.must]
+        allowed = sum(each.losses.lost for each in excused)
+        if allowed:
+            why = "; ".join(f"{each.occurrence.words}, {each.promise.sentence}" for each in excused)
+            sentence += f" The promise allows {allowed:,} of them: {why}."
+        figures = {"lost": lost, "examples": examples} | ({"allowed": allowed} if allowed else {})
+        return Finding(allowed == total, sentence, figures)
     return Finding(True, f"All {acknowledged:,} messages that {_settled(evidence)} were received.", {"lost": lost})
 
 
@@ -123,12 +129,15 @@ def brokers_kept(evidence: Evidence, _bounds: Bounds) -> Finding:
     if not daemons:
         raise Missing("The daemons' process ids were not recorded.")
     starved = [f"{daemon['daemon']} on {daemon['host']}" for daemon in daemons if daemon["out_of_memory"]]
-    changed = evidence.daemons_gone()
+    changed = evidence.daemons_lost()
     if starved or changed:
         parts = [f"out of memory: {', '.join(starved)}"] if starved else []
         parts += [f"gone or restarted: {', '.join(changed)}"] if changed else []
         return Finding(False, f"{'; '.join(parts).capitalize()}.", {"out_of_memory": starved, "changed": changed})
     pids = {f"{daemon['host']} {daemon['daemon']}": daemon["pid_at_end"] for daemon in daemons}
+    if ended := evidence.daemons_begun_anew():
+        sentence = f"No daemon ended of itself; the workload's faults ended {', '.join(ended)}."
+        return Finding(True, sentence, {"pids": pids, "ended_by_faults": ended})
     return Finding(
         True, f"All {len(daemons)} daemons ran through with the process id they started with.", {"pids": pids}
     )
@@ -140,6 +149,9 @@ def replicas(evidence: Evidence, _bounds: Bounds) -> Finding:
     if names is None:
         why = evidence.why_not_counted("under_replicated")
         raise Missing(f"Under-replication could not be read from the system{why}")
+    if names and (left := _left_by_faults(evidence)):
+        sentence = f"Not judged: {len(names)} under-replicated at the end, when faults had left {', '.join(left)} out."
+        return Finding(True, sentence, {"under_replicated": list(names), "left_out": left})
     if names:
         sentence = f"{len(names)} under-replicated at the end, such as {names[0]}."
         return Finding(False, sentence, {"under_replicated": list(names)})
@@ -154,6 +166,12 @@ def kept_answering(evidence: Evidence, _bounds: Bounds) -> Finding:
     if abort:
         raise Missing("The trial was aborted for another reason before its end.")
     return Finding(True, "The system answered to the end.", {"acknowledged": evidence.counts.acknowledged})
+
+
+def _left_by_faults(evidence: Evidence) -> list[str]:
+    """The hosts that a fault wasn't undone on."""
+    hits = [hit for fault in evidence.faults if fault.began_ns is not None for hit in fault.hits]
+    return list(dict.fromkeys(str(hit["host"]) for hit in hits if hit["ended_ns"] is None))
 
 
 def _behind(evidence: Evidence) -> str:

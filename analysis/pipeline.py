@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from analysis.campaign import Campaign, Trial
 from analysis.delivery import Delivery, deliveries, differing_stretches, subscriptions_of
+from analysis.faults import looks
 from analysis.percentiles import (
     CURVE_QUANTILES,
     TABLE_QUANTILES,
@@ -63,7 +64,7 @@ class Seconds:
 @dataclass(frozen=True)
 class Aggregates:
     """What is known of all records, small enough for one process. Rows are those of the counting named alike; `thirds`: of response
-    latency in the first and last third of the measure phase."""
+    latency in the first and last third of the measure phase. `faults`: of analysis.faults, by counting."""
 
     percentiles: tuple[Percentile, ...]
     thirds: tuple[Percentile, ...]
@@ -74,6 +75,7 @@ class Aggregates:
     orderings: tuple[Ordering, ...]
     windows: ByTrial
     telemetry_measured: ByTrial
+    faults: Mapping[str, ByTrial] = field(default_factory=dict)
 
 
 def count(spark: SparkSession, campaign: Campaign, records: Records, progress: Progress) -> Counted:
@@ -84,7 +86,7 @@ def count(spark: SparkSession, campaign: Campaign, records: Records, progress: P
         *(seconds.PRODUCED_LATENCY, seconds.CONSUMED_LATENCY, *fingerprints.countings(_bucket_bits(campaign))),
         *(order.ORDER, telemetry.OVER_TIME, telemetry.OF_MEASURE_PHASE, windows.PRODUCED_WINDOWS),
     )
-    return scan(spark, records, dict.fromkeys([trial.name for trial in campaign.trials], first))
+    return scan(spark, records, {trial.name: (*first, *looks.first_look(trial)) for trial in campaign.trials})
 
 
 def seconds_of(counted: Counted) -> Seconds:
@@ -107,9 +109,10 @@ def aggregate(
     compared: Counted = {}
     if differing:
         progress("messages of which acknowledgements and receipts differ")
+        bits, trials = _bucket_bits(campaign), {trial.name: trial for trial in campaign.trials}
         sides = {
-            trial: tuple(differences.countings(stretches, _bucket_bits(campaign)))
-            for trial, stretches in differing.items()
+            name: (*differences.countings(stretches, bits), *looks.second_look(trials[name], stretches, bits))
+            for name, stretches in differing.items()
         }
         compared = scan(spark, records, sides)
     delivered = deliveries(acknowledged.rows, received.rows, _by_trial(compared, "differences").rows, subscriptions)
@@ -134,6 +137,7 @@ def aggregate(
         orderings=tuple(orderings(_by_trial(counted, "order").rows)),
         windows=of_windows,
         telemetry_measured=_by_trial(counted, "telemetry"),
+        faults={name: _by_trial({**counted, **compared}, name) for name in looks.NAMES},
     )
 
 

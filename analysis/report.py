@@ -17,6 +17,7 @@ from analysis.contestants import ContestantDifference
 from analysis.cross_check import CrossCheck
 from analysis.curves.document import Ladder, curves_document
 from analysis.evidence import Evidence
+from analysis.faults.document import FaultOfCell, faults_document, survival_document
 from analysis.metrics import Measurement, is_withheld
 from analysis.outputs import OWN
 from analysis.percentiles import TABLE_QUANTILES, quantile_name
@@ -54,6 +55,7 @@ class Results:
     rankings: Sequence[Ranking] = ()
     contestant_differences: Sequence[ContestantDifference] = ()
     ladders: Sequence[Ladder] = ()
+    faults: Sequence[FaultOfCell] = ()
 
 
 def report_document(results: Results) -> dict[str, Any]:
@@ -71,6 +73,7 @@ def report_document(results: Results) -> dict[str, Any]:
         "comparisons": [_comparison(found) for found in results.comparisons],
         "rankings": rankings_document(results.rankings),
         "curves": curves_document(results.ladders, campaign.manifest.get("prices")),
+        **_faults(results),
         "client_cpu": [asdict(found) for found in results.client_cpu],
         "contestant_differences": [
             {**asdict(found), "sentence": found.sentence} for found in results.contestant_differences
@@ -89,6 +92,16 @@ def report_document(results: Results) -> dict[str, Any]:
         "vetting": {host: _verdicts(document) for host, document in campaign.vetting.items()},
         "vetting_again": probe_rows(campaign.probes),
         "summary": summary_rows(results),
+    }
+
+
+def _faults(results: Results) -> dict[str, Any]:
+    """Two keys, of a campaign whose workloads have faults."""
+    if not results.faults:
+        return {}
+    return {
+        "faults": faults_document(results.faults, {each.trial for each in results.excluded}),
+        "survival": survival_document(results.trials, results.campaign.manifest),
     }
 
 

@@ -26,6 +26,8 @@ def why_not_told(trial: Trial) -> str | None:
         return f"Only a rate that is offered throughout has a steady state: the pacing is {trial.workload['pacing']}."
     if not is_acknowledged(trial.durability):
         return "No broker answers at this durability: response latency is the client's own."
+    if trial.workload.get("faults"):
+        return "Faults are part of the workload: what they change is measured, and no lack of steadiness."
     return None
 
 

@@ -25,4 +25,10 @@ HEADLINES = (
     "response_latency_p99",
     "end_to_end_latency_p50",
     "end_to_end_latency_p99",
+    # of each fault
+    "fault_gap",
+    "fault_gap_of_a_partition",
+    "fault_response_back_after",
+    "fault_end_to_end_back_after",
+    "fault_late_messages",
 )

@@ -139,7 +139,7 @@ def write_trial(folder: Path, plan: Plan, shape: Shape, *, start_ns: int) -> Non
             _write_files(folder / "produced", f"producer-{producer}", table, PRODUCED, shape)
         for consumer, table in consumed.items():
             _write_files(folder / "consumed", f"consumer-{consumer}", table, CONSUMED, shape)
-        hosts = _hosts(shape, start_ns)
+        hosts = telemetry(shape, start_ns)
         _write_files(folder / "hosts", "broker-1", hosts, HOSTS, shape)
         rows = {
             "produced": sum(len(t["sequence"]) for t in produced.values()),
@@ -232,7 +232,8 @@ def _consumed(plan: Plan, shape: Shape, produced: dict[int, dict[str, list[Any]]
     return tables
 
 
-def _hosts(shape: Shape, start_ns: int) -> dict[str, list[Any]]:
+def telemetry(shape: Shape, start_ns: int) -> dict[str, list[Any]]:
+    """The columns of hosts, of one machine that is at rest."""
     rows: list[tuple[int, str, str, str, str, float]] = []
     random = np.random.default_rng(7)
     counters = dict.fromkeys(("cpu_user_s", "cpu_system_s", "cpu_iowait_s", "cpu_steal_s", "cpu_idle_s"), 1000.0)
