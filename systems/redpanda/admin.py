@@ -18,6 +18,8 @@ from systems.redpanda.readback import Health, Partition, health, partitions, ver
 
 RETRY_S = 0.2
 ANSWER_S = 20.0
+ACCOUNT_S = 30.0
+SOON_S = 5.0  # one that takes longer to answer one question may be frozen: another is asked
 REPORT_LIMIT_S = 60.0  # brokers report their health every ten seconds
 OK = 200
 GROUP = "samebox"
@@ -48,6 +50,10 @@ class Admin:
         """The cluster's, as its controller sees it. Raises DeploymentError where no broker answers."""
         return health(self._first("cluster/health_overview"))
 
+    def controller(self) -> int:
+        """The node id of the leader of the controllers' own partition; -1 = it has none. Raises DeploymentError."""
+        return int(self._first("partitions/redpanda/controller/0", SOON_S)["leader_id"])
+
     def versions(self) -> dict[int, str]:
         """Node id -> the version that each broker runs. It is in the cluster's next report of its health, which is awaited.
 
@@ -62,12 +68,12 @@ class Admin:
         self._await("brokers that don't tell their version", unknown, REPORT_LIMIT_S)
         return found
 
-    def _first(self, path: str) -> Any:
-        """What the first broker says that answers."""
+    def _first(self, path: str, timeout_s: float = ACCOUNT_S) -> Any:
+        """What the first broker says that answers in time."""
         said = []
         for broker in self._brokers:
             url = admin_url(broker, path)
-            [answer] = http(broker.host, [HttpRequest("GET", url)])
+            [answer] = http(broker.host, [HttpRequest("GET", url)], timeout_s=timeout_s)
             if answer.status == OK:
                 return json.loads(answer.body)
             said.append(f"{url}: status {answer.status}, {answer.body[:200]}")
@@ -115,9 +121,9 @@ class Admin:
         self._await("partitions without leader or replicas", not_complete, limit_s)
         return made
 
-    def partitions(self, names: Sequence[str]) -> list[Partition]:
+    def partitions(self, names: Sequence[str], timeout_s: float = ANSWER_S) -> list[Partition]:
         """Those of these topics. Raises DeploymentError."""
-        return partitions(self._ask("topics", names=list(names)))
+        return partitions(self._ask("topics", timeout_s, names=list(names)))
 
     def settings(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """Topic -> key -> value, of all settings that have one. Raises DeploymentError."""
@@ -133,9 +139,9 @@ class Admin:
     def _whole(partition: Partition, topics: Mapping[str, Mapping[str, Any]]) -> bool:
         return partition.leader >= 0 and len(partition.replicas) == topics[partition.topic]["replicas"]
 
-    def _ask(self, verb: str, **what: Any) -> Any:
+    def _ask(self, verb: str, timeout_s: float = ANSWER_S, **what: Any) -> Any:
         brokers = [[broker.address, CLIENT_PORT] for broker in self._brokers]
-        request = {"brokers": brokers, "timeout_s": ANSWER_S, "verb": verb, **what}
+        request = {"brokers": brokers, "timeout_s": timeout_s, "verb": verb, **what}
         host = self._brokers[0].host
         answer = ask(host, AGENT, request, timeout_s=4 * ANSWER_S)
         if "failed" in answer:

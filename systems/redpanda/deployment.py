@@ -10,10 +10,10 @@ from provisioning.errors import DeploymentError
 from provisioning.hosts import daemons
 from provisioning.hosts.daemons import Probe
 from provisioning.hosts.host import Host, on_all
-from systems.deployment import CLIENT, Endpoints, Plan, SoftwareStore
+from systems.deployment import CLIENT, Endpoints, Placement, Plan, SoftwareStore
 from systems.processes import Process, await_ready, hosts_of, place, running
 from systems.redpanda import layout
-from systems.redpanda.admin import Admin
+from systems.redpanda.admin import SOON_S, Admin
 from systems.redpanda.config_text import flat, settings_of
 from systems.redpanda.durability import level_settings
 from systems.redpanda.readback import Partition, broker_settings, options, partitions_of
@@ -166,6 +166,32 @@ class RedpandaDeployment:
 
     def under_replicated(self) -> Sequence[str]:
         return partitions_of(self._measured(), self._admin.health())
+
+    def placement(self, topic: int, partition: int) -> Placement:
+        name = self._planned().topic_at(topic, partition).name
+        at = {broker.number: broker for broker in self.processes}
+        for each in self._admin.partitions([name], SOON_S):
+            if each.number == partition and each.leader in at:
+                return Placement(
+                    at[each.leader], tuple(at[number] for number in each.replicas if number != each.leader)
+                )
+        raise DeploymentError(f"redpanda: nobody leads {name}-{partition} now.")
+
+    def coordinator(self) -> Process:
+        """The leader of the controllers' own partition."""
+        leader = self._admin.controller()
+        for broker in self.processes:
+            if broker.number == leader:
+                return broker
+        raise DeploymentError("redpanda: the controllers have no leader now.")
+
+    def start_again(self, process: Process) -> None:
+        """On the data that it had: with an empty disk it could not come back under its old node id (`CANNOT_FAULT`)."""
+        self._start(process)
+        await_ready("redpanda: starting again", [process], _started, limit_s=START_LIMIT_S)
+
+    def data_of(self, process: Process) -> Sequence[str]:
+        return (layout.data_directory(process),)
 
     def _measured(self) -> list[str]:
         """The plan's topics."""

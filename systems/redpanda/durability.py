@@ -43,6 +43,12 @@ CANNOT: dict[str, str] = {
     "4-bypass": "a partition's log can't be left out, and level 4 is the counterpart",
 }
 
+# The faults that can't be done to it, each with the reason.
+CANNOT_FAULT: dict[str, str] = {
+    "replace": "a broker whose disk is empty can't come back under its old node id: the vendor has it decommissioned, and another one "
+    "added under a new id",
+}
+
 DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "whose acknowledgements a quorum needs",

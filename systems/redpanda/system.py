@@ -7,7 +7,7 @@ from pathlib import Path
 from systems.kafka.load_tool import ProducerPerformance
 from systems.kafka.system import KAFKA
 from systems.redpanda.deployment import RedpandaDeployment
-from systems.redpanda.durability import CANNOT, DIFFERENCES, durability_table
+from systems.redpanda.durability import CANNOT, CANNOT_FAULT, DIFFERENCES, durability_table
 from systems.redpanda.layout import ADMIN_PORT, CLIENT_PORT, MEMORY, RPC_PORT
 from systems.redpanda.own_values import OWN_VALUES
 from systems.redpanda.release_tarball import ARCHIVE_NAME, read_release
@@ -19,6 +19,7 @@ REDPANDA = System(
     client_module=KAFKA.client_module,
     durability=durability_table,
     cannot=CANNOT,
+    cannot_fault=CANNOT_FAULT,
     differences=DIFFERENCES,
     survival=SURVIVAL,
     own_values=OWN_VALUES,

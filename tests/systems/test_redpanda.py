@@ -20,10 +20,10 @@ from provisioning.errors import DeploymentError, UnsupportedDurability
 from provisioning.hosts.agents import HttpRequest, command
 from provisioning.hosts.host import Host, ScriptedHost
 from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
-from systems.deployment import Plan, Topic
+from systems.deployment import Placement, Plan, Topic
+from systems.kafka.wire import AGENT as KAFKA_AGENT
 from systems.redpanda import layout, readback
-from systems.redpanda.admin import AGENT as KAFKA_AGENT
-from systems.redpanda.admin import Admin
+from systems.redpanda.admin import SOON_S, Admin
 from systems.redpanda.config_text import flat, override, properties_of, settings_of
 from systems.redpanda.deployment import RedpandaDeployment
 from systems.redpanda.durability import CANNOT, LEVELS, durability_table
@@ -263,10 +263,10 @@ def asked_brokers(
     return deployment, hosts
 
 
-def http_of(url: str) -> str:
+def http_of(url: str, timeout_s: float = 30.0) -> str:
     """The command line that makes one request on a host."""
     request = dataclasses.asdict(HttpRequest("GET", url))
-    return command({"verb": "http", "requests": [request], "timeout_s": 30.0, "parallel": 1})
+    return command({"verb": "http", "requests": [request], "timeout_s": timeout_s, "parallel": 1})
 
 
 def answered(document: Any, status: int = 200) -> str:
@@ -403,10 +403,10 @@ def test_the_settings_of_topics_that_are_asked_for_are_among_those_it_has() -> N
 # --- what is asked of brokers ---
 
 
-def agent_of(brokers: Sequence[Host], verb: str, **what: Any) -> str:
+def agent_of(brokers: Sequence[Host], verb: str, timeout_s: float = 20.0, **what: Any) -> str:
     """The command line that puts a request of Kafka's protocol on the first host."""
     where = [[each.record.address, 9092] for each in brokers]
-    return command({"brokers": where, "timeout_s": 20.0, "verb": verb, **what})
+    return command({"brokers": where, "timeout_s": timeout_s, "verb": verb, **what})
 
 
 def admin_on(answers: Mapping[str, Any]) -> Admin:
@@ -500,3 +500,42 @@ def test_versions_are_awaited_until_every_broker_is_in_the_report() -> None:
     assert admin_on({url: [early, whole]}).versions() == {1: "22.3.11", 2: "22.3.11", 3: "22.3.12"}
     with pytest.raises(DeploymentError, match=r"brokers that don't tell their version after 60 s: broker/broker-3"):
         admin_on({url: early}).versions()
+
+
+# --- what faults need ---
+
+CONTROLLER = "http://10.0.0.{}:9644/v1/partitions/redpanda/controller/0"
+
+
+def broken_cluster(answers: Mapping[str, str]) -> RedpandaDeployment:
+    """Three brokers with a topic of two partitions, whose first host has these answers."""
+    deployment = RedpandaDeployment([host("broker-1", "10.0.0.1", answers=answers), *BROKERS[1:]], Installed(VERSION))
+    deployment.install()
+    deployment._plan = plan(topics=(Topic("t", 2),))
+    return deployment
+
+
+def test_a_partition_is_where_the_brokers_metadata_say() -> None:
+    """Its leader, and the other replicas; without a leader it is nowhere."""
+    asked = agent_of(BROKERS, "topics", SOON_S, names=["t"])
+    deployment = broken_cluster({asked: topic_of((-1, [1, 2, 3]), (3, [2, 3, 1]))})
+    first, second, third = deployment.processes
+    assert deployment.placement(0, 1) == Placement(third, (second, first))
+    with pytest.raises(DeploymentError, match="nobody leads t-0 now"):
+        deployment.placement(0, 0)
+
+
+def test_the_coordinator_leads_the_controllers_partition() -> None:
+    """As Redpanda's own tests read it, not after a recorded answer: none was found. A broker that is frozen is passed over."""
+    url = http_of(CONTROLLER.format(1), SOON_S)
+    deployment = broken_cluster({url: answered({"ns": "redpanda", "topic": "controller", "leader_id": 2})})
+    assert deployment.coordinator() == deployment.processes[1]
+    with pytest.raises(DeploymentError, match="no leader now"):
+        broken_cluster({url: answered({"leader_id": -1})}).coordinator()
+
+
+def test_a_broker_cannot_be_replaced() -> None:
+    """Its node id is taken, whatever its role is."""
+    assert all("node id" in (REDPANDA.why_no_fault("replace", role) or "") for role in ("leader", "follower", "any"))
+    assert REDPANDA.why_no_fault("kill", "coordinator") is None
+    assert broken_cluster({}).data_of(layout.brokers(BROKERS)[0]) == ("/srv/broker-1/data1/redpanda",)
