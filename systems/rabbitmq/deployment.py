@@ -11,10 +11,18 @@ from shlex import quote
 from provisioning.errors import DeploymentError
 from provisioning.hosts import daemons
 from provisioning.hosts.host import Host, on_all
-from systems.deployment import CLIENT, PARTITION_LIMIT_S, TOPIC_LIMIT_S, Endpoints, Plan, SoftwareStore
+from systems.deployment import (
+    CLIENT,
+    PARTITION_LIMIT_S,
+    TOPIC_LIMIT_S,
+    Endpoints,
+    Placement,
+    Plan,
+    SoftwareStore,
+)
 from systems.processes import Process, await_ready, hosts_of, place, running
-from systems.rabbitmq import layout
-from systems.rabbitmq.durability import level_settings
+from systems.rabbitmq import again, layout
+from systems.rabbitmq.durability import NO_COORDINATOR, level_settings
 from systems.rabbitmq.node import TIMEOUT_S, Nodes, arguments, binaries
 from systems.rabbitmq.readback import Queue, lacks, paths, queues_of
 from systems.rabbitmq.topic_client import QUORUM, STREAM_TYPE
@@ -190,18 +198,45 @@ class RabbitDeployment:
     def under_replicated(self) -> Sequence[str]:
         plan, wanted = self._planned(), self._measured()
         queues = self._found(wanted)
-        return [name for name in wanted if name not in queues or lacks(queues[name], plan.replication_factor)]
+        lacking = [name for name in wanted if name not in queues or lacks(queues[name], plan.replication_factor)]
+        whole = [name for name in wanted if name not in lacking]
+        behind = again.behind(self._nodes, self.processes, whole, self._limit_s(whole)) if whole else []
+        return [*lacking, *behind]
 
-    def _found(self, names: Sequence[str]) -> dict[str, Queue]:
+    def placement(self, topic: int, partition: int) -> Placement:
+        name = layout.queues(self._planned().topic_at(topic, partition))[partition]
+        queue = self._found([name], again.SOON_S).get(name)
+        at = {server.address: server for server in self.processes}
+        if queue is None or queue.leader not in at:
+            raise DeploymentError(f"rabbitmq: nobody leads {name} now.")
+        return Placement(at[queue.leader], tuple(at[each] for each in queue.members if each != queue.leader))
+
+    def coordinator(self) -> Process:
+        """There is none, so a campaign that aims at it is refused before. Raises DeploymentError."""
+        raise DeploymentError(f"rabbitmq: {NO_COORDINATOR}.")
+
+    def start_again(self, process: Process) -> None:
+        """A node that finds an empty disk has been forgotten by the others before, and joins them as a new one: see `again`."""
+
+        def start() -> None:
+            self._start(process)
+            await_ready("rabbitmq: starting again", [process], layout.started, limit_s=START_LIMIT_S)
+
+        if process.host.run(layout.is_empty(process), check=False).exit_status != 0:
+            start()
+            return
+        others = [each for each in self.processes if each != process]
+        held = [name for name, queue in self._complete.items() if process.address in queue.members]
+        again.replaced(self._nodes, process, others, held, start)
+
+    def data_of(self, process: Process) -> Sequence[str]:
+        return (layout.data_dir(process),)
+
+    def _found(self, names: Sequence[str], timeout_s: float | None = None) -> dict[str, Queue]:
         """What the first node that answers says of queues. Raises DeploymentError if none does."""
-        problems = []
-        for server in self.processes:
-            try:
-                told = self._nodes.ask(server, "queues", names=binaries(names), timeout_s=self._limit_s(names))
-                return queues_of(told)
-            except DeploymentError as error:
-                problems.append(str(error))
-        raise DeploymentError("\n".join(problems))
+        limit_s = self._limit_s(names) if timeout_s is None else timeout_s
+        _, told = again.first_answer(self._nodes, self.processes, "queues", timeout_s=limit_s, names=binaries(names))
+        return queues_of(told)
 
     def _limit_s(self, names: Sequence[str]) -> float:
         return TIMEOUT_S + _PARTITION_ASKED_S * len(names)

@@ -50,6 +50,13 @@ CANNOT: dict[str, str] = {
     "4-bypass": f"{_RAFT}, and the log of a quorum queue can't be left out",
 }
 
+NO_COORDINATOR = (
+    "no node decides for the cluster: its metadata (in Mnesia) are changed by all nodes together, and each queue's copies choose their "
+    "own leader"
+)
+# The faults that can't be done to it, each with the reason.
+CANNOT_FAULT: dict[str, str] = {"coordinator": f"{NO_COORDINATOR}; aim at the leader of a partition"}
+
 _QUEUES = ("1", "2", "none")
 _STREAMS = ("2-stream",)
 _ALL = tuple(LEVELS)

@@ -147,6 +147,11 @@ def make_folders(server: Process) -> str:
     return f"mkdir -p {' '.join(map(quote, folders))}"
 
 
+def is_empty(server: Process) -> str:
+    """A shell command that succeeds where a node would start without anything that it knew."""
+    return f"test ! -d {quote(f'{data_dir(server)}/{node_of(server)}')}"
+
+
 def started(server: Process) -> Probe:
     """The last line of a start. It takes connections a moment earlier, but a node that is told to join others then may die of it."""
     return Probe(f"{server.component} to start", ("Time to start RabbitMQ",), path=server.log_path)

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from systems.rabbitmq.deployment import RabbitDeployment
-from systems.rabbitmq.durability import CANNOT, DIFFERENCES, STREAM, cannot_load, durability_table
+from systems.rabbitmq.durability import CANNOT, CANNOT_FAULT, DIFFERENCES, STREAM, cannot_load, durability_table
 from systems.rabbitmq.layout import MEMORY, NODE_PORT, PORT
 from systems.rabbitmq.load_tool import SOFTWARE as LOAD_TOOL
 from systems.rabbitmq.load_tool import PerfTest
@@ -28,6 +28,7 @@ RABBITMQ = System(
     client_module="systems.rabbitmq.client",
     durability=durability_table,
     cannot=CANNOT,
+    cannot_fault=CANNOT_FAULT,
     variants=((STREAM, ("2",)),),
     differences=DIFFERENCES,
     survival=SURVIVAL,

@@ -16,12 +16,14 @@ from systems.client import ClientSpec
 from systems.deployment import Deployment, Placement, Topic
 from systems.processes import Process, running
 from systems.registry import SYSTEMS, software
+from tests.given import archives_of
 from tests.systems.told import Told
 from tests.three_nodes import ThreeNodes
 
 PARTITIONS = 3
 TOPIC = Topic("broken", PARTITIONS)
 MESSAGES = 300
+MARK = "broken message "
 MOVED_S = 60.0  # for a machine that has other things to do, too
 WHOLE_S = 180.0
 POLL_S = 0.2
@@ -31,7 +33,7 @@ Found = TypeVar("Found")
 
 def three(system: str, hosts: Sequence[Host], level: str = "2") -> ThreeNodes:
     """Not started yet."""
-    return ThreeNodes(system, hosts, Store(user_cache(), software()), TOPIC, level=level)
+    return ThreeNodes(system, hosts, Store(user_cache(), software(archives_of(system))), TOPIC, level=level)
 
 
 def send(nodes: ThreeNodes, messages: int = MESSAGES) -> None:
@@ -43,7 +45,7 @@ def send(nodes: ThreeNodes, messages: int = MESSAGES) -> None:
     producer = SYSTEMS[nodes.system].client.connect_producer(spec, told)
     try:
         for sequence in range(messages):
-            producer.send(sequence, sequence.to_bytes(8, "big"))
+            producer.send(sequence, f"{MARK}{sequence:06d}".encode())
         told.wait()
     finally:
         producer.close()
@@ -63,6 +65,13 @@ def empty(deployment: Deployment, process: Process) -> None:
     process.host.run(f"rm -rf {' '.join(map(quote, folders))}")
 
 
+def on_disk(deployment: Deployment, process: Process) -> int:
+    """How many of the messages that were sent are in its files."""
+    folders = " ".join(map(quote, deployment.data_of(process)))
+    found = process.host.run(f"grep -raohE '{MARK}[0-9]{{6}}' {folders} | sort -u | wc -l")
+    return int(found.stdout)
+
+
 def until(found: Callable[[], Found | None], what: str, limit_s: float) -> Found:
     """Asks again and again until something is found; a question that can't be answered yet is asked again, too."""
     deadline_s, problem = time.monotonic() + limit_s, ""
@@ -76,14 +85,14 @@ def until(found: Callable[[], Found | None], what: str, limit_s: float) -> Found
     raise AssertionError(f"not {what} within {limit_s:g} s; {problem}")
 
 
-def led_by_another(deployment: Deployment, before: Process, partition: int = 0) -> Placement:
-    """Where a partition is once another process than before leads it."""
+def led_by_another(deployment: Deployment, before: Process, limit_s: float = MOVED_S) -> Placement:
+    """Where the first partition is once another process than before leads it."""
 
     def moved() -> Placement | None:
-        found = deployment.placement(0, partition)
+        found = deployment.placement(0, 0)
         return found if found.leader != before else None
 
-    return until(moved, f"led by another than {before.component}", MOVED_S)
+    return until(moved, f"led by another than {before.component}", limit_s)
 
 
 def until_whole(deployment: Deployment) -> None:

@@ -11,7 +11,18 @@ from provisioning.hosts.ssh import SshHost
 from systems.kafka.deployment import KafkaDeployment
 from systems.kafka.layout import node_id
 from systems.processes import running
-from tests.systems.broken import MESSAGES, PARTITIONS, empty, kill, led_by_another, send, three, until, until_whole
+from tests.systems.broken import (
+    MESSAGES,
+    PARTITIONS,
+    empty,
+    kill,
+    led_by_another,
+    on_disk,
+    send,
+    three,
+    until,
+    until_whole,
+)
 from tests.three_nodes import ThreeNodes
 
 pytestmark = pytest.mark.integration
@@ -84,9 +95,7 @@ def test_a_replaced_broker_is_a_full_replica_again(nodes: ThreeNodes) -> None:
     empty(deployment, replaced)
     deployment.start_again(replaced)
     until_whole(deployment)
-    read = "cat {}/broken-*/*.log | sha256sum"
-    stored = [each.host.run(read.format(deployment.data_of(each)[0])).stdout for each in (replaced, other)]
-    assert stored[0] == stored[1]
+    assert [on_disk(deployment, each) for each in (replaced, other)] == [MESSAGES] * 2
     assert len(running(deployment.processes)) == 3
     send(nodes)
     assert deployment.messages_stored() == 2 * MESSAGES

@@ -23,6 +23,7 @@ from systems.rabbitmq.deployment import RabbitDeployment
 from systems.rabbitmq.durability import CANNOT, DIFFERENCES, LEVELS, durability_table, level_settings
 from systems.rabbitmq.node import Nodes, arguments, asked, binaries
 from systems.rabbitmq.readback import lacks, paths, queues_of
+from systems.rabbitmq.system import RABBITMQ
 from systems.registry import DURABILITY, SYSTEMS
 from systems.settings import Drift, drift
 from systems.software.debian_packages import DebianPackages
@@ -305,7 +306,7 @@ def test_queues_without_all_their_copies_are_waited_for(monkeypatch: pytest.Monk
     short = [each | {"online": each["online"][:2]} if each["name"] == "t-1" else each for each in recorded("queues")]
     monkeypatch.setattr(under_test, "TOPIC_LIMIT_S", 0.0)
     monkeypatch.setattr(under_test, "PARTITION_LIMIT_S", 0.05)
-    deployment, _ = deployed(monkeypatch, {"declare": True, "queues": short}, plan())
+    deployment, _ = deployed(monkeypatch, {"declare": True, "queues": short, "behind": []}, plan())
     with pytest.raises(DeploymentError, match=r"queues without all their copies after 0\.1 s: t-1"):
         deployment.create_topics()
     assert deployment.under_replicated() == ["t-1"]
@@ -460,3 +461,70 @@ def test_the_process_that_stores_is_the_one_that_is_started() -> None:
     """It is the one that a durability proof traces."""
     server = layout.servers(brokers())[0]
     assert RabbitDeployment.storing_daemon == layout.daemon(server, "s", plan()).name == server.daemon
+
+
+def test_a_copy_that_is_behind_is_told_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only of queues that have all copies it is asked whether these are in step."""
+    deployment, answering = deployed(monkeypatch, {"queues": recorded("queues"), "behind": ["t-1"]}, plan())
+    assert deployment.under_replicated() == ["t-1"]
+    [given] = [given for _, question, given in answering.asked if question == "behind"]
+    assert given["names"] == '[<<"t-0">>, <<"t-1">>]'
+
+
+class Partly(Answering):
+    """The first node is gone."""
+
+    def ask(self, server: Process, question: str, *, timeout_s: float = 60.0, **given: object) -> Any:
+        if server.number == 1:
+            raise DeploymentError("no answer of the first")
+        return super().ask(server, question, timeout_s=timeout_s, **given)
+
+
+def test_a_partition_is_where_its_queue_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the first node says that answers; one without a leader is nowhere."""
+    deployment, _ = deployed(monkeypatch, {}, plan())
+    [told] = [each for each in recorded("queues") if each["name"] == "t-0"]
+    deployment._nodes = Partly({"queues": [told]})  # type: ignore[assignment]
+    leader = told["leader"].partition("@")[2]
+    found = deployment.placement(0, 0)
+    assert found.leader.address == leader
+    others = [each.address for each in deployment.processes if each.address != leader]
+    assert sorted(each.address for each in found.followers) == others
+    deployment._nodes = Partly({"queues": [told | {"leader": ""}]})  # type: ignore[assignment]
+    with pytest.raises(DeploymentError, match="nobody leads t-0 now"):
+        deployment.placement(0, 0)
+
+
+def test_there_is_no_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a campaign that aims at it is refused on paper, and a leader can be aimed at."""
+    deployment, _ = deployed(monkeypatch, {}, plan())
+    with pytest.raises(DeploymentError, match="no node decides for the cluster"):
+        deployment.coordinator()
+    assert "no node decides" in (RABBITMQ.why_no_fault("kill", "coordinator") or "")
+    assert RABBITMQ.why_no_fault("replace", "leader") is None
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_node_without_its_data_is_forgotten_and_joins_again(empty: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """First it is forgotten, by a node that answers; then it joins that one and gets the copies that it had. Else it only starts."""
+    answers = {"forget": "forgotten", "join": "joined", "grow": True}
+    deployment, _ = deployed(monkeypatch, answers, plan())
+    deployment._complete = queues_of(
+        [recorded("queues")[0] | {"name": "t-0"}, recorded("queues")[1] | {"name": "u", "members": []}]
+    )
+    server = deployment.processes[2]
+    host = server.host
+    assert isinstance(host, ScriptedHost)
+    host.answers[layout.is_empty(server)] = Completed("test", "", "", 0 if empty else 1)
+    deployment._nodes = nodes = Partly(answers)  # type: ignore[assignment]
+    monkeypatch.setattr(deployment, "_start", lambda _server: nodes.asked.append((server.host.name, "start", {})))
+    monkeypatch.setattr(under_test, "await_ready", lambda *_what, **_limit: None)
+    deployment.start_again(server)
+    asked_for = [(where, question) for where, question, _ in nodes.asked]
+    if not empty:
+        assert asked_for == [("broker-3", "start")]
+        return
+    assert asked_for == [("broker-2", "forget"), ("broker-3", "start"), ("broker-3", "join"), ("broker-2", "grow")]
+    given = [given for _, _, given in nodes.asked]
+    assert (given[0]["node"], given[2]["first"]) == ("rabbit@127.0.0.13", "rabbit@127.0.0.12")
+    assert (given[3]["node"], given[3]["names"]) == ("rabbit@127.0.0.13", '[<<"t-0">>]')
