@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
@@ -14,8 +15,12 @@ from systems.deployment import PARTITION_LIMIT_S, TOPIC_LIMIT_S, Topic
 from systems.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, NAMESPACE, WEB_PORT, Layout
 
 RETRY_S = 0.2
+COUNT_S = 30.0
+SOON_S = 3.0  # a broker that takes longer to answer one question may be frozen: another is asked
 PARALLEL = 16  # a partition waits for the disks of others much longer than it computes
 _LEDGERS = "internalStats?metadata=true"
+# of a ledger's metadata: each from its first entry on
+_ENSEMBLE = re.compile(r"\b\d+=\[([^\]]*)\]")
 POLICY_KEYS: Mapping[str, Callable[[str], int | float]] = {
     "bookkeeperEnsemble": int,
     "bookkeeperWriteQuorum": int,
@@ -78,7 +83,7 @@ class Admin:
     def messages_in(self, topic: Topic) -> int:
         """Messages accepted in all partitions, each as its broker counts them. Raises DeploymentError if one isn't counted."""
         path = f"/persistent/{NAMESPACE}/{topic.name}/partitioned-stats?perPartition=true&subscriptionBacklogSize=false"
-        counted = json.loads(self._exchange("GET", path))["partitions"]
+        counted = json.loads(self._first(f"/admin/v2{path}", timeout_s=COUNT_S))["partitions"]
         if len(counted) != topic.partitions:
             raise DeploymentError(
                 f"pulsar: {len(counted)} of {topic.partitions} partitions of {topic.name} have a message count"
@@ -99,6 +104,27 @@ class Admin:
         answers = http(self._host, [HttpRequest("GET", f"{base}/{name}") for name in names], parallel=PARALLEL)
         found = bodies([f"looking up {name}" for name in names], answers)
         return [urlsplit(json.loads(body)["brokerUrl"]).hostname or "" for body in found]
+
+    def owner(self, topic: Topic, partition: int) -> str:
+        """The address of the broker to which clients are sent with a partition. Raises DeploymentError where no broker says."""
+        path = f"/lookup/v2/topic/persistent/{NAMESPACE}/{topic.name}-partition-{partition}"
+        return urlsplit(json.loads(self._first(path))["brokerUrl"]).hostname or ""
+
+    def copies(self, topic: Topic, partition: int) -> tuple[str, ...]:
+        """The addresses of the bookies that a partition is written to now. Raises DeploymentError if its owner doesn't say."""
+        path = f"/admin/v2/persistent/{NAMESPACE}/{topic.name}-partition-{partition}/{_LEDGERS}"
+        return ensemble(self._first(path))
+
+    def _first(self, path: str, timeout_s: float = SOON_S) -> str:
+        """What the first broker says that answers in time. Raises DeploymentError."""
+        said = []
+        for broker in self._layout.brokers:
+            url = f"http://{broker.address}:{WEB_PORT}{path}"
+            [answer] = http(self._host, [HttpRequest("GET", url)], timeout_s=timeout_s)
+            if answer.status == 200:
+                return answer.body
+            said.append(f"{url}: status {answer.status}, {answer.body[:200]}")
+        raise DeploymentError(f"pulsar: no broker answers: {'; '.join(said)}")
 
     def writable_bookies(self) -> set[str]:
         """The bookies that take writes, as the first one that answers sees it. Raises DeploymentError if none does."""
@@ -139,6 +165,13 @@ def bodies(asked: Sequence[str], answers: Sequence[HttpResponse], accepted: Sequ
         if answer.status not in accepted:
             raise DeploymentError(f"pulsar: {what}: status {answer.status}, {answer.body[:400]}")
     return [answer.body for answer in answers]
+
+
+def ensemble(internal_stats: str) -> tuple[str, ...]:
+    """The addresses of the bookies that the newest ledger of a partition is written to, from its metadata."""
+    metadata = str(json.loads(internal_stats)["ledgers"][-1]["metadata"])
+    found = _ENSEMBLE.findall(metadata)
+    return tuple(each.strip().rpartition(":")[0] for each in found[-1].split(",")) if found else ()
 
 
 def _is_open(answer: HttpResponse) -> bool:

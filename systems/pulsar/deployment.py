@@ -11,14 +11,15 @@ from provisioning.errors import CommandFailed, DeploymentError
 from provisioning.hosts import daemons
 from provisioning.hosts.daemons import Probe
 from provisioning.hosts.host import Host, on_all
-from systems.deployment import CLIENT, Endpoints, Plan, SoftwareStore
+from systems.deployment import CLIENT, Endpoints, Placement, Plan, SoftwareStore
 from systems.jvm import class_data
 from systems.jvm import processes as jvm
 from systems.processes import Process, await_ready, hosts_of, on_host, place
+from systems.pulsar import again
 from systems.pulsar import layout as places
 from systems.pulsar.admin import Admin
 from systems.pulsar.durability import level_settings
-from systems.pulsar.readback import ledger_settings, read_processes
+from systems.pulsar.readback import LEADS, ledger_settings, read_processes, zookeeper_modes
 from systems.release import facts_of
 from systems.settings import Settings, joined
 
@@ -133,6 +134,49 @@ class PulsarDeployment:
     def under_replicated(self) -> Sequence[str]:
         # With an ensemble of all bookies, one that takes no writes leaves every ledger a copy short.
         return [f"ledgers on {component}" for component in self._admin.lacking_bookies()]
+
+    def placement(self, topic: int, partition: int) -> Placement:
+        """Clients send to the broker that owns the partition; the copies are those of the bookies that its ledger is written to now."""
+        of_plan = self._planned().topic_at(topic, partition)
+        owner, copies = self._admin.owner(of_plan, partition), self._admin.copies(of_plan, partition)
+        for broker in self._layout.brokers:
+            if broker.address == owner:
+                return Placement(broker, tuple(each for each in self._layout.bookies if each.address in copies))
+        raise DeploymentError(
+            f"pulsar: partition {partition} of {of_plan.name} is owned by {owner!r}, which is no broker."
+        )
+
+    def coordinator(self) -> Process:
+        """ZooKeeper's leader: ZooKeeper knows who is a member, which broker owns what, and which bookies have which ledger."""
+        modes = zookeeper_modes(self._layout.zookeepers)
+        for each in self._layout.zookeepers:
+            if modes.get(each.host.name) in LEADS:
+                return each
+        raise DeploymentError(f"pulsar: no ZooKeeper leads the others now: {dict(modes)}")
+
+    def start_again(self, process: Process) -> None:
+        """A broker has no data. A ZooKeeper server with an empty disk gets everything from the leader. A bookie with one asks the
+        metadata what it should have, and is ready when it has copied that from the others: see `again`.
+        """
+        self._make_directories(process.host)
+        started, signs = process, [again.sign(process) or self._sign(process)]
+        cookies = again.has_cookies(self.data_of(process))
+        if process.daemon == "bookie" and process.host.run(cookies, check=False).exit_status != 0:
+            started = again.replaced(process)
+            config = self._render(self._planned())[0][process.host.name][process.config_path]
+            process.host.put(again.replaced_config(config).encode(), started.config_path)
+            signs.append(again.copied(process))
+        self._start([started])
+        host = process.host
+        asked = {host.name: signs}, {host.name: [process.daemon]}, [host]
+        daemons.await_ready("pulsar: starting again", *asked, limit_s=START_LIMIT_S)
+
+    def data_of(self, process: Process) -> Sequence[str]:
+        """None of a broker: it keeps nothing."""
+        plan, host = self._planned(), process.host
+        if process.daemon == "bookie":
+            return (*places.journal_dirs(host, plan), *places.ledger_dirs(host, plan))
+        return (places.zookeeper_dir(host),) if process.daemon == "zookeeper" else ()
 
     def _planned(self) -> Plan:
         if self._plan is None or not self._software:

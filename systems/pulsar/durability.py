@@ -68,6 +68,11 @@ CANNOT: dict[str, str] = {
     "none": "Pulsar acknowledges every message: its protocol has no counterpart of acks=0",
 }
 
+# The faults that can't be done to it, each with the reason.
+CANNOT_FAULT: dict[str, str] = {
+    "replace leader": "the leader of a partition is a broker, which keeps no data: kill it, or replace a follower, which is a bookie",
+}
+
 DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "whose acknowledgements a quorum needs",

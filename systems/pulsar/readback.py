@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from provisioning.hosts.agents import HttpRequest, http
 from provisioning.hosts.host import Host, on_all
 from systems.jvm.readback import look
-from systems.processes import hosts_of, running
+from systems.processes import Process, hosts_of, running
 from systems.pulsar.admin import bodies
 from systems.pulsar.layout import BOOKIE_HTTP_PORT, WEB_PORT, ZOOKEEPER_PORT, Layout
 
@@ -27,6 +27,8 @@ _SERVER = re.compile(r"^(server\.\d+)=([^;\s]+?)(?::participant)?(?:;.*)?$", re.
 _NO_SETTING = ("server.", "dataDirSize=", "dataLogSize=")
 _ZOOKEEPER_PROPERTY = "zookeeper."
 _VERSION_DIR = "/version-2"
+_MODE = re.compile(r"^Mode: (\w+)$", re.M)
+LEADS = ("leader", "standalone")
 
 
 def normal(printed: str) -> str:
@@ -62,6 +64,23 @@ def zookeeper_settings(conf: str, system_properties: Mapping[str, str], known: f
         key: value for key, value in system_properties.items() if key.startswith(_ZOOKEEPER_PROPERTY) and key in known
     }
     return settings | {key.removeprefix(_ZOOKEEPER_PROPERTY): value for key, value in properties.items()}
+
+
+def zookeeper_mode(srvr: str) -> str:
+    """The `srvr` command: leader, follower or standalone; "" while it is none of them."""
+    found = _MODE.search(srvr)
+    return found[1] if found else ""
+
+
+def zookeeper_modes(zookeepers: Sequence[Process]) -> Mapping[str, str]:
+    """Host -> the mode of its ZooKeeper server, of those that answer."""
+    servers = {each.host.name: each for each in zookeepers}
+
+    def mode(host: Host) -> str:
+        return zookeeper_mode(look(host, {}, say=[(servers[host.name].address, ZOOKEEPER_PORT, "srvr")]).said[0])
+
+    unanswered: dict[str, BaseException] = {}
+    return on_all("pulsar: asking ZooKeeper", hosts_of(zookeepers), mode, failures=unanswered)
 
 
 def ledger_settings(internal_stats: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from systems.jvm.processes import JAVA
 from systems.pulsar.deployment import PulsarDeployment
-from systems.pulsar.durability import BYPASS, CANNOT, DIFFERENCES, durability_table
+from systems.pulsar.durability import BYPASS, CANNOT, CANNOT_FAULT, DIFFERENCES, durability_table
 from systems.pulsar.known import list_settings
 from systems.pulsar.layout import BOOKIE_HTTP_PORT, BOOKIE_PORT, MEMORY, SERVICE_PORT, WEB_PORT, ZOOKEEPER_PORTS
 from systems.pulsar.load_tool import PulsarPerf
@@ -26,6 +26,7 @@ PULSAR = System(
     client_module="systems.pulsar.client",
     durability=durability_table,
     cannot=CANNOT,
+    cannot_fault=CANNOT_FAULT,
     variants=((BYPASS, ("2", "4")),),
     differences=DIFFERENCES,
     survival=SURVIVAL,

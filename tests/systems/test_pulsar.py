@@ -21,9 +21,10 @@ from systems.jvm.rendering import properties
 from systems.processes import Process
 from systems.pulsar import layout as places
 from systems.pulsar import readback
-from systems.pulsar.admin import Admin
+from systems.pulsar.admin import SOON_S, Admin, ensemble
 from systems.pulsar.deployment import PulsarDeployment
 from systems.pulsar.durability import LEVELS, level_settings
+from systems.pulsar.system import PULSAR
 from systems.registry import DURABILITY
 from systems.settings import Drift, drift
 from tests.systems.installed import Installed
@@ -268,7 +269,7 @@ def test_messages_of_every_partition_are_counted(monkeypatch: pytest.MonkeyPatch
     """A partition that no broker counts makes it no count at all."""
     counted = {f"persistent://public/default/t-partition-{at}": {"msgInCounter": at + 1} for at in range(3)}
     body = json.dumps({"msgInCounter": 6, "partitions": counted})
-    monkeypatch.setattr("systems.pulsar.admin.http", lambda _host, _requests: [HttpResponse(200, body)])
+    monkeypatch.setattr("systems.pulsar.admin.http", lambda _host, _requests, **_limit: [HttpResponse(200, body)])
     admin = Admin(places.layout(BROKERS))
     assert admin.messages_in(Topic("t", 3)) == 6
     with pytest.raises(DeploymentError, match="3 of 4 partitions of t have a message count"):
@@ -368,3 +369,134 @@ def test_the_policy_is_read_back_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     intended = LEVELS["1"].namespace(3) | {"numBundles": "12"}
     drifted = drift({"namespace": intended}, {"namespace": effective})
     assert drifted == (Drift("namespace", "managedLedgerMaxMarkDeleteRate", "1.0", "0.0"),)
+
+
+def test_the_bookies_of_a_ledger_are_those_of_its_newest_ensemble() -> None:
+    """As recorded; a bookie that was replaced in the middle isn't one of them any more, and other lists aren't taken for one."""
+    text = (RECORDED / "pulsar-internal-stats.json").read_text()
+    assert ensemble(text) == ("127.0.0.22", "127.0.0.21", "127.0.0.23")
+    changed = text.replace("127.0.0.23:3181]}", "127.0.0.23:3181], 1007=[127.0.0.22:3181, 127.0.0.24:3181]}")
+    assert ensemble(changed) == ("127.0.0.22", "127.0.0.24")
+    assert ensemble(json.dumps({"ledgers": [{"metadata": "LedgerMetadata{formatVersion=3, ensembles={}}"}]})) == ()
+
+
+@pytest.mark.parametrize("mode", ["leader", "follower", ""])
+def test_zookeepers_mode_is_in_what_it_says(mode: str) -> None:
+    """As recorded; one that has no quorum says another sentence."""
+    said = (RECORDED / "zookeeper-srvr.txt").read_text().replace("Mode: follower", f"Mode: {mode}")
+    assert (
+        readback.zookeeper_mode(said if mode else "This ZooKeeper instance is not currently serving requests\n") == mode
+    )
+
+
+def broken_cluster(monkeypatch: pytest.MonkeyPatch, answers: dict[str, str]) -> PulsarDeployment:
+    """Three of everything; `answers`: path below a broker's address -> body; the first broker answers nothing."""
+
+    def answer(_host: Host, requests: Sequence[HttpRequest], *, timeout_s: float) -> list[HttpResponse]:
+        assert timeout_s == SOON_S
+        [request] = requests
+        found = answers.get(request.url.partition(":8080")[2])
+        if request.url.startswith("http://10.0.0.1:") or found is None:
+            return [HttpResponse(0, "refused")]
+        return [HttpResponse(200, found)]
+
+    monkeypatch.setattr("systems.pulsar.admin.http", answer)
+    deployment = PulsarDeployment([Willing(each.record) for each in BROKERS], Installed("4.2.4"))
+    deployment.install()
+    deployment.configure(plan())
+    return deployment
+
+
+LOOKUP = "/lookup/v2/topic/persistent/public/default/t-partition-4"
+LEDGERS = "/admin/v2/persistent/public/default/t-partition-4/internalStats?metadata=true"
+
+
+def test_a_partition_is_at_its_owner_and_its_ledgers_bookies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As another broker says where the first one is gone; a partition whose owner doesn't answer is led by nobody."""
+    stats = json.dumps({"ledgers": [{"metadata": "ensembles={0=[10.0.0.3:3181, 10.0.0.1:3181]}"}]})
+    owner = json.dumps({"brokerUrl": "pulsar://10.0.0.2:6650"})
+    deployment = broken_cluster(monkeypatch, {LOOKUP: owner, LEDGERS: stats})
+    found = deployment.placement(0, 4)
+    assert found.leader.component == "broker/broker-2"
+    assert [each.component for each in found.followers] == ["bookie/broker-1", "bookie/broker-3"]
+    with pytest.raises(DeploymentError, match=r"no broker answers: .*internalStats.*status 0, refused"):
+        broken_cluster(monkeypatch, {LOOKUP: owner}).placement(0, 4)
+    stranger = json.dumps({"brokerUrl": "pulsar://10.9.9.9:6650"})
+    with pytest.raises(DeploymentError, match=r"owned by '10\.9\.9\.9', which is no broker"):
+        broken_cluster(monkeypatch, {LOOKUP: stranger, LEDGERS: stats}).placement(0, 4)
+
+
+@pytest.mark.parametrize(
+    ("modes", "leader"), [({"broker-3": "leader"}, "broker-3"), ({"broker-2": "standalone"}, "broker-2")]
+)
+def test_the_coordinator_is_the_zookeeper_that_leads(
+    modes: dict[str, str], leader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the only one; while they choose there is none."""
+    deployment = broken_cluster(monkeypatch, {})
+    monkeypatch.setattr("systems.pulsar.deployment.zookeeper_modes", lambda _all: {"broker-1": "follower", **modes})
+    assert deployment.coordinator().component == f"zookeeper/{leader}"
+    monkeypatch.setattr(
+        "systems.pulsar.deployment.zookeeper_modes", lambda _all: {"broker-1": "", "broker-2": "follower"}
+    )
+    with pytest.raises(DeploymentError, match="no ZooKeeper leads"):
+        deployment.coordinator()
+
+
+class Emptied(Willing):
+    """Implements Host: a bookie's directories on it have no cookies."""
+
+    def run(
+        self, command: str, *, timeout_s: float = 30.0, check: bool = True, stdin: bytes | None = None
+    ) -> Completed:
+        completed = super().run(command, timeout_s=timeout_s, check=check, stdin=stdin)
+        return dataclasses.replace(completed, exit_status=1) if "current/VERSION" in command else completed
+
+
+@pytest.mark.parametrize("kind", [Willing, Emptied])
+def test_a_bookie_without_its_cookies_asks_what_it_should_have(
+    kind: type[Willing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And is awaited until it has it; one that has them starts as it did before."""
+    started: list[str] = []
+    awaited: list[str] = []
+    monkeypatch.setattr(
+        "systems.pulsar.deployment.daemons.start",
+        lambda _host, some: started.extend(" ".join(each.argv) for each in some),
+    )
+    monkeypatch.setattr(
+        "systems.pulsar.deployment.daemons.await_ready",
+        lambda _action, probes, *_others, **_limit: awaited.extend(
+            probe.what for each in probes.values() for probe in each
+        ),
+    )
+    deployment = PulsarDeployment([kind(each.record) for each in BROKERS], Installed("4.2.4"))
+    deployment.install()
+    deployment.configure(plan())
+    [bookie] = [each for each in deployment.processes if each.component == "bookie/broker-2"]
+    deployment.start_again(bookie)
+    replaced = kind is Emptied
+    [command] = started
+    assert ("/etc/pulsar/bookkeeper-replaced.conf" in command) is replaced
+    ready = ["bookie/broker-2 to take writes"]
+    assert awaited == ([*ready, "bookie/broker-2 to copy its ledgers"] if replaced else ready)
+    host = bookie.host
+    assert isinstance(host, ScriptedHost)
+    written = properties(host.files.get("/srv/broker-2/etc/pulsar/bookkeeper-replaced.conf", b"").decode())
+    assert (written.get("dataIntegrityChecking"), "bookiePort" in written) == (
+        ("true", True) if replaced else (None, False)
+    )
+
+
+def test_what_a_replaced_process_lacks_is_what_it_keeps() -> None:
+    """A broker keeps nothing, so a partition's leader can't be replaced."""
+    deployment = PulsarDeployment(BROKERS, Installed("4.2.4"))
+    deployment._plan, deployment._software = plan(), "software/pulsar"
+    data = {each.daemon: deployment.data_of(each) for each in deployment.processes if each.host is BROKERS[0]}
+    assert data == {
+        "zookeeper": ("/srv/broker-1/data1/pulsar/zookeeper",),
+        "bookie": ("/srv/broker-1/data1/pulsar/journal", "/srv/broker-1/data2/pulsar/ledgers"),
+        "broker": (),
+    }
+    assert "keeps no data" in (PULSAR.why_no_fault("replace", "leader") or "")
+    assert PULSAR.why_no_fault("replace", "follower") is None
