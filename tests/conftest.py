@@ -36,6 +36,8 @@ NEED_SPARK = (
     "tests/analysis/test_censoring.py",
     "tests/analysis/test_cut_off.py",
     "tests/analysis/test_curves_job.py",
+    "tests/analysis/faults/test_hundred_kills.py",
+    "tests/analysis/faults/test_faults_job.py",
 )
 
 # What takes long is begun first, so that no process is left with it at the end: what waits for clocks, beside what computes.

@@ -58,7 +58,7 @@ def _back(slots: Sequence[Mapping[str, Any]], in_band: Sequence[bool], window: W
     if first == 0:
         return _AT_ONCE
     if first is None:
-        return Bounded(None, len(starts) * SLOT_NS / NANOSECONDS, math.inf)
+        return Bounded(None, max(0, len(starts) - 1) * SLOT_NS / NANOSECONDS, math.inf)
     last = max(slot["slot"] for slot in slots if slot["late"] and slot["slot"] < first)
     row = next(slot for slot in slots if slot["slot"] == last)
     end_ns = window.begin_ns + (last + 1) * SLOT_NS

@@ -19,6 +19,7 @@ from analysis.promise import promise
 from analysis.records.latencies import CLIENT_DELAY, END_TO_END, FIRST_THIRD, LAST_THIRD
 from analysis.records.order import Ordering
 from analysis.records.windows import WINDOWS
+from tests.analysis.faults.kills import TOOK_EFFECT
 from tests.analysis.synthetic_results import CHECKS, DURABILITY, Plan, Shape, trial_document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,12 +55,12 @@ def _verdict(evidence: Evidence, check: str) -> Check:
 
 
 def test_a_sound_trial_passes_every_check() -> None:
-    """With nothing wrong, all 24 checks say so, each in a sentence."""
-    checks = judge([_evidence()], CHECKS)
+    """With nothing wrong, all 25 checks say so, each in a sentence."""
+    checks = judge([_evidence()], [*CHECKS, TOOK_EFFECT])
     assert [c.check for c in checks if c.verdict not in ("valid", "met")] == []
-    assert len(checks) == len(RULES) == 24
+    assert len(checks) == len(RULES) == 25
     assert all(check.sentence.endswith(".") for check in checks)
-    assert [c.check for c in checks if not c.evidence] == ["backlog-read"]  # there is none
+    assert [c.check for c in checks if not c.evidence] == ["backlog-read", "faults-took-effect"]  # there is none
 
 
 CARD = {"ena_bw_in_allowance_exceeded": 0.0, "ena_pps_allowance_exceeded": 0.0}
