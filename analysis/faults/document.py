@@ -143,7 +143,14 @@ def _trial(evidence: Evidence, impact: Impact, excluded: Collection[str]) -> dic
         "late": impact.late,
         "late_s": impact.late_s,
         "losses": losses_document(impact.losses, began_ns),
+        "answered_again": _answered_again(evidence),
     }
+
+
+def _answered_again(evidence: Evidence) -> int:
+    """Answers, in all of the trial, to messages that had failed or been acknowledged before, as the producers counted them."""
+    workers = evidence.trial.document["observations"].get("workers") or []
+    return sum(int(worker.get("repeated") or 0) for worker in workers)
 
 
 def losses_document(losses: Losses, began_ns: int) -> dict[str, Any]:

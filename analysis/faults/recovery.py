@@ -55,12 +55,13 @@ def _back(slots: Sequence[Mapping[str, Any]], in_band: Sequence[bool], window: W
     needed = range(0, SUSTAINED_S * SLOTS_OF_SECOND, SLOTS_OF_SECOND)
     starts = range(len(in_band) - needed[-1])
     first = next((at for at in starts if all(in_band[at + later] for later in needed)), None)
-    if first == 0:
-        return _AT_ONCE
     if first is None:
         return Bounded(None, max(0, len(starts) - 1) * SLOT_NS / NANOSECONDS, math.inf)
-    last = max(slot["slot"] for slot in slots if slot["late"] and slot["slot"] < first)
-    row = next(slot for slot in slots if slot["slot"] == last)
-    end_ns = window.begin_ns + (last + 1) * SLOT_NS
+    row = max(
+        (slot for slot in slots if slot["late"] and slot["slot"] < first), key=lambda slot: slot["slot"], default=None
+    )
+    if row is None:  # nothing was late before
+        return _AT_ONCE
+    end_ns = window.begin_ns + (row["slot"] + 1) * SLOT_NS
     back_ns = end_ns if row["missing"] or row["last_late_ns"] is None else row["last_late_ns"]
     return exactly((back_ns - window.begin_ns) / NANOSECONDS)

@@ -137,9 +137,10 @@ def _back(intended: Any, latency: Any, limit: float, begin: int, end: int, due: 
     for slot in range(slots - 49):
         seconds = [slice(slot + 10 * n, slot + 10 * n + 10) for n in range(5)]
         if all((beyond[s].sum() + missing[s].sum()) * 100 <= there[s].sum() + missing[s].sum() for s in seconds):
-            if slot == 0:
+            late_slots = np.flatnonzero(beyond[:slot] + missing[:slot])
+            if not len(late_slots):
                 return 0
-            last = int(np.flatnonzero(beyond[:slot] + missing[:slot])[-1])
+            last = int(late_slots[-1])
             if missing[last]:
                 return (last + 1) * SLOT
             return int(times[late & (times < begin + slot * SLOT)].max() - begin)

@@ -60,6 +60,11 @@ def test_what_never_left_the_band_was_back_at_once() -> None:
     assert back_s({}) == Bounded(None, 0.0, 0.1)
 
 
+def test_a_later_start_before_which_nothing_was_late_is_back_at_once() -> None:
+    """Ten late ones of a second are too many from the first slot on, and fit two seconds that begin in its middle."""
+    assert back_s(dict.fromkeys(range(30, 40), 2)) == Bounded(None, 0.0, 0.1)
+
+
 def test_what_is_not_back_when_the_window_ends_took_longer_than_was_seen() -> None:
     """Five seconds before its end is the last instant that could be told."""
     found = back_s(dict.fromkeys(range(200), 100))
