@@ -28,6 +28,7 @@ DURABILITIES: dict[str, dict[str, Any]] = {
         ("2", Harm("freeze", 3, 3), True),
         ("2", Harm("cut", 2, 3), True),
         ("2", Harm("restart", 3, 3), True),  # one at a time
+        ("2", Harm("restart", 3, 3, undone=False), True),  # and so at most one is gone at the end
         ("1", Harm("replace", 1, 3), True),
         ("3", Harm("kill", 1, 3), False),
         ("4", Harm("freeze", 1, 3), False),
