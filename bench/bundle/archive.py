@@ -17,6 +17,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import IO, BinaryIO, cast
@@ -45,6 +46,11 @@ class Entry:
     name: str
     size_bytes: int
     open: Callable[[], BinaryIO]
+
+
+def held(name: str, content: bytes) -> Entry:
+    """A file that is in memory."""
+    return Entry(name, len(content), lambda: BytesIO(content))
 
 
 def write_archive(target: BinaryIO, entries: Iterable[Entry]) -> None:

@@ -8,11 +8,10 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from bench.bundle.archive import Entry, is_name
+from bench.bundle.archive import Entry, held, is_name
 from bench.bundle.layout import ABOUT, BUNDLE_SCHEMA, KIT_LOCK, REPORT_DONE, VERSIONS, is_message_record
 from bench.results.folder import Results
 from contract import results_folder as layout
@@ -50,7 +49,7 @@ def contents_of(results: Results, checkout: Path, *, with_records: bool) -> Cont
         left_out.append(
             f"{missing} of {len(manifest['order'])} planned trials, which haven't been run. `samebox verify` will say so."
         )
-    return Contents((_bytes(ABOUT, _json(about)), *files, *pinned), tuple(left_out))
+    return Contents((held(ABOUT, _json(about)), *files, *pinned), tuple(left_out))
 
 
 def _known_files(results: Results) -> Iterator[Path]:
@@ -83,7 +82,7 @@ def _pinned(manifest: Mapping[str, Any], checkout: Path) -> tuple[list[Entry], l
             "The kit's own requirements.lock: neither this checkout nor its history has the one that the manifest names."
         )
     else:
-        entries.append(_bytes(KIT_LOCK, lock))
+        entries.append(held(KIT_LOCK, lock))
     for (system, version), digest in sorted(versions_of(manifest).items()):
         folder = _folder_of(system, version, digest)
         if folder is None:
@@ -93,7 +92,7 @@ def _pinned(manifest: Mapping[str, Any], checkout: Path) -> tuple[list[Entry], l
             continue
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             name = f"{VERSIONS}/{system}-{version}/{path.relative_to(folder)}"
-            entries.append(_bytes(name, path.read_bytes()))
+            entries.append(held(name, path.read_bytes()))
     return entries, left_out
 
 
@@ -138,7 +137,3 @@ def _shown(checkout: Path, what: str) -> bytes:
 
 def _json(document: Mapping[str, Any]) -> bytes:
     return (json.dumps(document, indent=1) + "\n").encode()
-
-
-def _bytes(name: str, content: bytes) -> Entry:
-    return Entry(name, len(content), lambda: BytesIO(content))

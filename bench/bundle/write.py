@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 
-from bench.bundle.archive import Entry, write_archive
+from bench.bundle.archive import Entry, held, write_archive
 from bench.bundle.contents import contents_of
 from bench.bundle.cover import cover_page
 from bench.bundle.layout import COVER, ENDING, SIGNATURE, SUMS
@@ -56,9 +55,9 @@ def make_bundle(
     signature = sign(root, key) if key is not None else None
     campaign = str(results.manifest()["campaign"])
     page = cover_page(campaign, root, records=with_records, signed=signature is not None)
-    entries = [*contents.entries, _held(SUMS, sums), _held(COVER, page)]
+    entries = [*contents.entries, held(SUMS, sums), held(COVER, page)]
     if signature is not None:
-        entries.append(_held(SIGNATURE, signature))
+        entries.append(held(SIGNATURE, signature))
     _write(target, entries)
     return Made(target, root, len(entries), target.stat().st_size, contents.left_out)
 
@@ -92,10 +91,6 @@ def _digest(entry: Entry, on_file: Callable[[str], None]) -> str:
     on_file(entry.name)
     with entry.open() as stream:
         return digest_of(stream)
-
-
-def _held(name: str, content: bytes) -> Entry:
-    return Entry(name, len(content), lambda: BytesIO(content))
 
 
 def _write(target: Path, entries: list[Entry]) -> None:

@@ -27,9 +27,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Unchecked:
-    """Something that couldn't be looked at, and why: one sentence without a full stop."""
+    """Something that couldn't be looked at, and why: one sentence without a full stop. `matters`: without it nothing is proven."""
 
     what: str
+    matters: bool = True
 
 
 Found: TypeAlias = Difference | Unchecked

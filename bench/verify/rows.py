@@ -20,8 +20,8 @@ from bench.bundle.layout import MESSAGES
 from bench.results.recorded import RECORDS
 from bench.verify.difference import Difference
 from bench.verify.phases import phase_names
-from bench.verify.sender import Producer, due
-from bench.verify.trials import LOAD, Recorded
+from bench.verify.sender import Producer
+from bench.verify.trials import LOAD, Recorded, about_within
 from bench.worker import records
 
 # what says that it holds more is made to fill memories; messages that were never sent take next to nothing
@@ -128,12 +128,19 @@ def _counter_differences(trial: Recorded, files: Sequence[File]) -> Iterator[str
 
 def _row_differences(trial: Recorded, files: Sequence[File], seed: int) -> Iterator[tuple[str, str]]:
     """File -> what is wrong in it; of both sides the first thing, and of receipts only where what was sent is sound."""
+    yield from _wrong_samples(trial, files)
+    if _has_lost_files(trial, files):
+        return  # with them went what the others would have to agree with
     producers: dict[int, Producer] = {}
     sent = next(_wrong_sent(trial, files, seed, producers), None)
     found = sent or next(_wrong_received(trial, files, producers), None)
     if found:
         yield found
-    yield from _wrong_samples(trial, files)
+
+
+def _has_lost_files(trial: Recorded, files: Sequence[File]) -> bool:
+    """Whether a trial was ended early by the loss of a host, and files with it."""
+    return not trial.completed and not set(trial.document.get("records") or ()) <= {file.name for file in files}
 
 
 def _wrong_sent(
@@ -141,16 +148,13 @@ def _wrong_sent(
 ) -> Iterator[tuple[str, str]]:
     """Fills `producers`, by number."""
     for number, own in _by_worker(files, "produced"):
-        schedule = due(trial, number, seed)
-        producer = producers[number] = Producer(
-            number, trial.document["phases"], schedule, trial.watched_until_ns("producers")
-        )
+        producer = producers[number] = Producer(number, trial, seed)
         for file in own:
             for rows in _batches(file, PRODUCED):
                 if wrong := producer.wrong(rows):
                     yield file.name, wrong
-        if trial.completed and trial.length_is_fixed and (short := producer.short()):
-            yield own[-1].name, short
+        if trial.completed and trial.length_is_fixed and (incomplete := producer.incomplete()):
+            yield own[-1].name, incomplete
 
 
 def _wrong_received(
@@ -162,7 +166,7 @@ def _wrong_received(
         for file in own:
             for rows in _batches(file, CONSUMED):
                 received = rows["received_ns"].to_numpy()
-                if wrong := _wrong_receipts(rows, producers, trial.document["phases"]):
+                if wrong := _wrong_receipts(rows, producers, trial):
                     yield file.name, wrong
                 if len(received) and (received[0] < last_ns or np.any(np.diff(received) < 0)):
                     yield file.name, "its rows aren't in the order received"
@@ -179,24 +183,25 @@ def _wrong_samples(trial: Recorded, files: Sequence[File]) -> Iterator[tuple[str
             times, names = rows["time_ns"].to_numpy(), set(rows["host"].unique().to_pylist())
             if strangers := sorted(map(str, names - hosts)):
                 yield file.name, f"its samples are of {strangers[0]}, which isn't one of the trial's hosts"
-            if load and span and len(times) and (times.min() < load[0] or times.max() > span[1]):
+            if load and span and len(times) and not about_within(times.min(), times.max(), (load[0], span[1])):
                 yield file.name, "its samples were taken outside of the trial"
 
 
-def _wrong_receipts(
-    rows: pa.Table, producers: Mapping[int, Producer], phases: Sequence[Mapping[str, Any]]
-) -> str | None:
-    """What of a consumer's rows can't be of messages that were sent as the producers' records say."""
+def _wrong_receipts(rows: pa.Table, producers: Mapping[int, Producer], trial: Recorded) -> str | None:
+    """What of a consumer's rows can't be of messages that were sent as the producers' records say.
+
+    In a trial that was ended early a producer may have been killed with rows that it hadn't written yet.
+    """
     of, sequence = rows["producer"].to_numpy(), rows["sequence"].to_numpy()
     intended, partition = rows["intended_ns"].to_numpy(), rows["partition"].to_numpy()
     for number in np.unique(of):
-        producer = producers.get(int(number))
-        mine = of == number
-        if producer is None or not producer.has(sequence[mine]):
+        producer, mine = producers.get(int(number)), of == number
+        known = mine & producer.has(sequence) if producer is not None else np.zeros(len(of), bool)
+        if trial.completed and not np.array_equal(known, mine):
             return f"it holds messages of producer {number} that were never sent"
-        if wrong := producer.contradiction(sequence[mine], intended[mine], partition[mine]):
+        if producer and (wrong := producer.contradiction(sequence[known], intended[known], partition[known])):
             return wrong
-    if not np.array_equal(rows["phase"].to_numpy(), phase_names(intended, phases)):
+    if not np.array_equal(rows["phase"].to_numpy(), phase_names(intended, trial.document["phases"])):
         return "rows have another phase than that of their intended times"
     return None
 

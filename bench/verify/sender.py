@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,18 +15,30 @@ from bench.worker.schedule import SECOND_NS, Schedule
 
 NO_PARTITION = -1
 SLACK = 1_000
+BEYOND_NS = 3600 * SECOND_NS
 
 
 @dataclass(frozen=True)
 class Due:
-    """When a producer was to send its messages (ns since the epoch), in chunks, and about how many these are."""
+    """What producer `number` was to send, by workload and seed. `began_ns`: since the epoch; `schedule`: as long as it lasted."""
 
-    intended: Iterator[NDArray[np.int64]]
-    messages: int
+    number: int
+    began_ns: int
+    schedule: Schedule
+
+    def intended(self) -> Iterator[NDArray[np.int64]]:
+        """Its messages' times since the epoch, in chunks; on beyond the end, which a load that was ended early can miss by a little."""
+        longer = replace(self.schedule, measure_ns=self.schedule.measure_ns + BEYOND_NS)
+        return (self.began_ns + offsets for offsets in longer.offsets_ns(self.number))
+
+    @property
+    def about(self) -> int:
+        """How many messages these are, give or take chance: some schedules are too long to be gone through."""
+        return self.schedule.rate_per_s * self.schedule.duration_ns // SECOND_NS // self.schedule.producers
 
 
 def due(trial: Recorded, producer: int, seed: int) -> Due | None:
-    """The schedule of a producer; None: in a closed loop nothing says it beforehand."""
+    """The schedule of a producer; None: in a closed loop nothing says it beforehand. `seed`: the campaign's."""
     workload, phases = trial.document["workload"], trial.document["phases"]
     pacing = workload.get("pacing")
     if pacing == "closed-loop":
@@ -36,24 +47,20 @@ def due(trial: Recorded, producer: int, seed: int) -> Due | None:
     rate_per_s = search["attempts"][-1]["rate_per_s"] if pacing == "search" else workload["rate_per_s"]
     began_ns, ended_ns = int(phases[0]["start_ns"]), int(phases[-1]["end_ns"])
     block_seed = seed + int(trial.document["block"])
-    schedule = Schedule(
-        int(rate_per_s), int(workload["producers"]), workload["arrivals"], 0, ended_ns - began_ns, block_seed
-    )
-    messages = int(rate_per_s) * (ended_ns - began_ns) // SECOND_NS // schedule.producers
-    return Due((began_ns + offsets for offsets in schedule.offsets_ns(producer)), messages)
+    arrivals, producers = workload["arrivals"], int(workload["producers"])
+    return Due(producer, began_ns, Schedule(int(rate_per_s), producers, arrivals, 0, ended_ns - began_ns, block_seed))
 
 
 class Producer:
     """The messages of one producer, told in their order; 12 bytes are kept of each."""
 
-    def __init__(
-        self,
-        number: int,
-        phases: Sequence[Mapping[str, Any]],
-        schedule: Due | None,
-        watched_until_ns: int,
-    ) -> None:
-        self._number, self._phases, self._schedule, self._watched_until_ns = number, phases, schedule, watched_until_ns
+    def __init__(self, number: int, trial: Recorded, seed: int) -> None:
+        self._number, self._phases = number, trial.document["phases"]
+        self._watched_until_ns = trial.watched_until_ns("producers")
+        # where no broker answers, no client knows for sure where a message went
+        self._knows_partitions = trial.document["durability"].get("replication") != "none"
+        self._due = due(trial, number, seed)
+        self._schedule = self._due.intended() if self._due is not None else None
         self._ahead: NDArray[np.int64] = np.empty(0, np.int64)  # of the schedule, not compared yet
         self._intended: list[NDArray[np.int64]] = []
         self._partition: list[NDArray[np.int32]] = []
@@ -90,19 +97,23 @@ class Producer:
         self._last_sent_ns = int(sent[-1]) if len(sent) else self._last_sent_ns
         return None
 
-    def short(self) -> str | None:
-        """What the schedule has and the records don't, once all rows were taken."""
-        if self._schedule is None:
+    def incomplete(self) -> str | None:
+        """How its records and its schedule differ in length, once all rows were taken."""
+        if self._due is None:
             return None
         # one that is far longer isn't gone through: it may be without end
-        if self._schedule.messages > 2 * self._rows + SLACK:
-            return f"its schedule has {self._schedule.messages:,} messages, and its records {self._rows:,}"
-        left = len(self._ahead) + sum(len(chunk) for chunk in self._schedule.intended)
-        return f"{left:,} messages of its schedule are missing" if left else None
+        scheduled = self._due.about
+        if scheduled <= 2 * self._rows + SLACK:
+            scheduled = self._due.schedule.count(self._number)
+        return (
+            f"its schedule has {scheduled:,} messages, and its records {self._rows:,}"
+            if scheduled != self._rows
+            else None
+        )
 
-    def has(self, sequence: NDArray[np.int64]) -> bool:
-        """Whether there are messages of these numbers."""
-        return bool(len(sequence) == 0 or (sequence.min() >= 0 and sequence.max() < self._rows))
+    def has(self, sequence: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these numbers are those of its messages."""
+        return np.asarray((sequence >= 0) & (sequence < self._rows))
 
     def contradiction(
         self,
@@ -111,6 +122,8 @@ class Producer:
         partition: NDArray[np.int32],
     ) -> str | None:
         """What of receipts can't be of these messages; they are messages that there are."""
+        if not len(sequence):
+            return None
         if self._joined is None:
             self._joined = np.concatenate(self._intended), np.concatenate(self._partition)
         intended_ns, partitions = self._joined
@@ -119,7 +132,7 @@ class Producer:
                 f"messages of producer {self._number} were received with other intended times than they were sent with"
             )
         sent_to = partitions[sequence]
-        if np.any((sent_to != partition) & (sent_to != NO_PARTITION)):
+        if self._knows_partitions and np.any((sent_to != partition) & (sent_to != NO_PARTITION)):
             return f"messages of producer {self._number} were received from other partitions than they were sent to"
         return None
 
@@ -128,7 +141,7 @@ class Producer:
         assert self._schedule is not None
         chunks: list[NDArray[np.int64]] = [self._ahead]
         have = len(self._ahead)
-        while have < count and (chunk := next(self._schedule.intended, None)) is not None:
+        while have < count and (chunk := next(self._schedule, None)) is not None:
             chunks.append(chunk)
             have += len(chunk)
         ahead = np.concatenate(chunks)

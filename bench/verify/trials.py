@@ -16,6 +16,7 @@ from bench.verify.order import Planned
 from contract import results_folder as layout
 
 S = 1_000_000_000
+BETWEEN_CLOCKS_NS = 60 * S  # steps are timed by the operator's clock, loads and samples by those of the hosts
 LOAD = "load"
 
 
@@ -147,6 +148,11 @@ def _wrong_hosts(document: Mapping[str, Any], manifest: Mapping[str, Any]) -> It
             yield f"{what} ran on {strangers[0]}, which isn't one of its hosts"
 
 
+def about_within(first_ns: int, last_ns: int, span_ns: tuple[int, int]) -> bool:
+    """Whether times of hosts lie in a span of the operator's."""
+    return first_ns >= span_ns[0] - BETWEEN_CLOCKS_NS and last_ns <= span_ns[1] + BETWEEN_CLOCKS_NS
+
+
 def _wrong_times(trial: Recorded) -> Iterator[str]:
     document = trial.document
     steps, phases = document.get("steps") or [], document["phases"]
@@ -160,7 +166,7 @@ def _wrong_times(trial: Recorded) -> Iterator[str]:
         if other["start_ns"] != one["end_ns"]:
             yield f"its phase {other['name']} doesn't begin where {one['name']} ends"
     load = trial.step_ns(LOAD)
-    if phases and load and (phases[0]["start_ns"] < load[0] or phases[-1]["end_ns"] > load[1]):
+    if phases and load and not about_within(phases[0]["start_ns"], phases[-1]["end_ns"], load):
         yield "its phases aren't within its load"
     workload = document["workload"]
     if trial.completed and trial.length_is_fixed and workload.get("pacing") == "open-loop":

@@ -63,8 +63,8 @@ class Verification:
 
     @property
     def is_identical(self) -> bool:
-        """Whether all of it was looked at, recomputed, and is the same."""
-        return self.recomputed and not self.found
+        """Whether all that matters was looked at, recomputed, and is the same."""
+        return self.recomputed and not self.differences and not any(each.matters for each in self.unchecked)
 
 
 def verify(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench.bundle.archive import Entry, write_archive
+from bench.bundle.archive import held, write_archive
 from bench.bundle.cover import cover_page
 from bench.bundle.layout import ABOUT, COVER, OF_THE_ROOT, SIGNATURE, SUMS
 from bench.bundle.sums import root_of, sums_text
@@ -37,6 +36,5 @@ def sealed(files: Mapping[str, bytes], sign: Sign | None = None) -> dict[str, by
 
 def pack(files: Mapping[str, bytes], target: Path) -> None:
     """The archive of these files, as samebox writes it."""
-    entries = [Entry(name, len(content), lambda held=content: io.BytesIO(held)) for name, content in files.items()]  # type: ignore[misc]
     with target.open("wb") as sink:
-        write_archive(sink, entries)
+        write_archive(sink, [held(name, content) for name, content in files.items()])

@@ -249,7 +249,7 @@ def test_a_message_that_was_due_is_missed_at_the_end(results: Path) -> None:
     last = sorted((results / "trials" / FIRST / "produced").glob("producer-0001-*"))[-1]
     rewrite(last, pq.read_table(last).slice(0, 10))
     count_again(results / "trials" / FIRST)
-    assert "messages of its schedule are missing" in _said(_rebundled(results))
+    assert "its schedule has 250 messages, and its records 210" in _said(_rebundled(results))
 
 
 def test_telemetry_of_other_hosts_or_times_is_found(results: Path) -> None:
@@ -307,6 +307,30 @@ def test_a_campaign_of_too_many_trials_is_not_planned(results: Path) -> None:
     file.write_text(text.replace("blocks = 2", "blocks = 1000") + more)
     done = _rebundled(results)
     assert any("there would be up to 1,604,000" in each.what for each in done.unchecked)
+
+
+@pytest.mark.parametrize("lost", ["nothing", "the end of a producer", "the files of a host"])
+def test_a_trial_that_was_ended_early_is_no_forgery(lost: str, results: Path) -> None:
+    """Its phases end where it was ended, a killed worker's last rows are gone, or a lost host's files."""
+    trial = results / "trials" / FIRST
+    files = sorted(trial.glob("produced/producer-0001-*"))
+    if lost == "the end of a producer":
+        rewrite(files[-1], pq.read_table(files[-1]).slice(0, 10))
+        count_again(trial)
+    if lost == "the files of a host":
+        files[0].unlink()
+
+    def end(document: dict[str, Any]) -> None:
+        document["phases"][1]["end_ns"] -= 10**9
+        document["ended"], document["abort"] = (
+            "aborted",
+            {"rule": "worker-died", "axis": "validity", "reason": "x", "host": None},
+        )
+
+    _edit(trial / "trial.json", end)
+    shutil.rmtree(results / "report")
+    SumsOfLatencies()(Results(results), results / "report")
+    assert _rebundled(results).found == ()
 
 
 def test_a_hidden_trial_is_missed(results: Path) -> None:
@@ -409,7 +433,9 @@ def test_steps_and_phases_that_can_not_be_are_found(results: Path) -> None:
     def change(trial: dict[str, Any]) -> None:
         trial["steps"][1]["started_ns"] -= 1
         trial["phases"][1]["start_ns"] += 5
-        trial["steps"][2]["ended_ns"] = trial["phases"][1]["start_ns"]
+        for step in trial["steps"][2:]:
+            step["started_ns"] += 100 * 10**9
+            step["ended_ns"] += 100 * 10**9
 
     _edit(results / "trials" / SECOND / "trial.json", change)
     said = _said(_rebundled(results))
@@ -431,6 +457,15 @@ def test_lock_files_of_other_software_are_found(bundled: Path, tmp_path: Path) -
         ("versions", "versions/requirements.lock"),
         ("versions", "versions/nats-2.15.1"),
     }
+
+
+def test_a_lock_file_that_is_not_there_is_told_and_no_more(bundled: Path, tmp_path: Path) -> None:
+    """Some software has none; every figure is recomputed all the same."""
+    files = {name: content for name, content in files_of(bundled).items() if not name.startswith("versions/kafka")}
+    pack(sealed(files), tmp_path / "demo.samebox")
+    done = _verified(tmp_path / "demo.samebox")
+    assert done.is_identical
+    assert [each.what for each in done.unchecked] == ["what pinned kafka-4.3.1: the bundle holds no lock file of it"]
 
 
 def test_without_records_nothing_is_proven(results: Path) -> None:
