@@ -134,7 +134,7 @@ def written(facts: Facts, title: str) -> str:
         lines.append(f"load_tool = {_text(facts.load_tool)}")
     if facts.requires is not None:
         lines.append(f"requires = [{', '.join(map(_text, facts.requires))}]")
-    tables: dict[str, Mapping[str, str]] = {"programs": facts.programs, "cannot": facts.cannot}
+    tables: dict[str, Mapping[str, str]] = {"cannot": facts.cannot}
     for name, of_kinds in (("without", facts.without), ("unknown", facts.unknown)):
         tables |= {f"{name}.{_key(kind)}": keys for kind, keys in of_kinds.items()}
     for name, values in tables.items():

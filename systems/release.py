@@ -32,8 +32,8 @@ class Facts:
 
     `cannot`: durability -> why it can't be given. `without`: kind of component -> a key of samebox's own files that is left out of
     them -> why. `unknown`: the same for keys that a campaign may ask for: since when it isn't known, or why. `load_tool`: why the
-    system's own load tool can't be run with it. `programs`: a program that is called otherwise -> its name. `requires`: what its hosts
-    need in place of what the system's do, by the requirement's name. `taken_from`: the version from which the rest was taken over.
+    system's own load tool can't be run with it. `requires`: what its hosts need in place of what the system's do, by the requirement's
+    name. `taken_from`: the version from which the rest was taken over.
     """
 
     schema: int
@@ -41,7 +41,6 @@ class Facts:
     without: Settings = field(default_factory=dict)
     unknown: Settings = field(default_factory=dict)
     load_tool: str = ""
-    programs: Mapping[str, str] = field(default_factory=dict)
     requires: tuple[str, ...] | None = None
     taken_from: str = ""
 

@@ -1,33 +1,22 @@
-"""The verbs that put Kafka on hosts. Every question to a broker is asked on its host, by Kafka's own tools."""
+"""The verbs that put Kafka on hosts. Every question to a broker is asked on its host, by Kafka's own protocol."""
 
 from __future__ import annotations
 
 import shlex
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-from provisioning.errors import DeploymentError, HostError
+from provisioning.errors import DeploymentError
 from provisioning.hosts import daemons
 from provisioning.hosts.daemons import Probe
 from provisioning.hosts.host import Host, on_all
-from systems.deployment import (
-    CLIENT,
-    PARTITION_LIMIT_S,
-    TOPIC_LIMIT_S,
-    Endpoints,
-    Placement,
-    Plan,
-    SoftwareStore,
-    Topic,
-)
+from systems.deployment import CLIENT, Endpoints, Placement, Plan, SoftwareStore
 from systems.jvm import class_data
 from systems.jvm import processes as jvm
-from systems.jvm.readback import look
-from systems.kafka import layout, printed
+from systems.jvm.readback import Evidence, look
+from systems.kafka import layout
 from systems.kafka.durability import level_settings
-from systems.kafka.wire import Wire
+from systems.kafka.wire import QUICK_S, NewTopic, Partition, Setting, Wire, layout_of
 from systems.processes import Process, await_ready, hosts_of, place, running
 from systems.release import facts_of
 from systems.settings import Settings, joined
@@ -35,8 +24,6 @@ from systems.settings import Settings, joined
 CLUSTER_ID = "c2FtZWJveC1rYWZrYS0wMQ"  # any 16 bytes in base64; every trial's cluster starts from nothing
 FORMAT_TIMEOUT_S = 600.0
 START_LIMIT_S = 600.0  # generous: brokers give way to others, and a death is noticed at once anyway
-TOOL_TIMEOUT_S = 600.0
-TOOLS_AT_ONCE = 2
 
 
 class KafkaDeployment:
@@ -54,8 +41,8 @@ class KafkaDeployment:
         self._software = ""  # relative to a host's root; known once installed
         self._plan: Plan | None = None
         self._intended: Settings = {}
-        self._described = ""  # the topics, as the brokers showed them when they were complete
-        self._wire = Wire(self.processes)
+        self._complete: list[Partition] = []  # as they were when all were complete
+        self._wire = Wire(layout.asked(self.processes), layout.CLIENT_PORT)
 
     def install(self) -> None:
         self._software = self._store.deploy(self.system, self._hosts)
@@ -66,7 +53,7 @@ class KafkaDeployment:
     def configure(self, plan: Plan) -> Settings:
         rendered, intended = self._render(plan)
         place(self.processes, rendered)
-        self._plan, self._intended, self._described = plan, intended, ""
+        self._plan, self._intended, self._complete = plan, intended, []
         return intended
 
     def _render(self, plan: Plan) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
@@ -86,7 +73,7 @@ class KafkaDeployment:
         return rendered, intended
 
     def primed(self) -> bool:
-        return class_data.there(layout.with_class_data(self.processes), self._software)
+        return class_data.there([(node.host, node.daemon) for node in self.processes], self._software)
 
     def keep_priming(self) -> None:
         class_data.keep(self._hosts, self._software)
@@ -98,58 +85,30 @@ class KafkaDeployment:
 
     def create_topics(self) -> None:
         plan = self._planned()
+        offsets = layout.offsets_topic(self._intended[self.processes[0].component])
         own = [
-            layout.NewTopic(topic, plan.replication_factor, self._intended["topic"])
-            for topic in (plan.probe, *plan.topics)
+            NewTopic(topic, plan.replication_factor, self._intended["topic"]) for topic in (plan.probe, *plan.topics)
         ]
-        # the small ones first: brokers make partitions one after the other, and these would wait behind the others'
-        topics = [layout.offsets_topic(self._intended[self.processes[0].component]), *own]
-        # a JVM each: more at once than a small broker host has cores would only get into each other's way
-        with ThreadPoolExecutor(max_workers=TOOLS_AT_ONCE) as pool:
-            list(pool.map(self._create_topic, topics))
-        self._await_complete([new.topic for new in topics])
-
-    def _create_topic(self, new: layout.NewTopic) -> None:
-        create = ["--create", "--if-not-exists", "--topic", new.topic.name, "--partitions", str(new.topic.partitions)]
-        create += ["--replication-factor", str(new.replicas)]
-        for key, value in new.settings.items():
-            create += ["--config", f"{key}={value}"]
-        self._tool("TopicCommand", *create)
-
-    def _await_complete(self, topics: Sequence[Topic]) -> None:
-        """Waits until every partition has all its replicas in sync."""
-        names, expected = [topic.name for topic in topics], sum(topic.partitions for topic in topics)
-        limit_s = TOPIC_LIMIT_S + PARTITION_LIMIT_S * expected
-        deadline = time.monotonic() + limit_s
-        while True:
-            described = self._tool("TopicCommand", "--describe")
-            found = [each for each in printed.partitions(described) if each.topic in names]
-            behind = [each for each in found if not each.replicas or set(each.replicas) != set(each.in_sync)]
-            if len(found) == expected and not behind:
-                self._described = described
-                return
-            if time.monotonic() > deadline:
-                raise DeploymentError(
-                    f"kafka: {', '.join(names)} not complete after {limit_s:g} s: {len(found)} of {expected} "
-                    f"partitions exist, not in sync: {', '.join(f'{each.topic}-{each.number}' for each in behind) or 'none'}"
-                )
+        self._complete = self._wire.create([offsets, *own])
 
     def effective_settings(self) -> Settings:
         plan, pids = self._planned(), running(self.processes)
-        controllers = [node for node in self.processes if node.daemon == "controller"]
-        with ThreadPoolExecutor(max_workers=len(self.processes) + 2) as pool:
-            seen = pool.submit(on_all, "kafka: reading flags", self._hosts, lambda host: look(host, pids[host.name]))
-            shown = list(pool.map(self._configs, [None, *controllers]))
-        of_nodes = {node_id: settings for each in shown for node_id, settings in each.items()}
-        effective = {
-            f"jvm/{node.component}": seen.result()[node.host.name].flags[node.daemon] for node in self.processes
-        }
-        effective |= {node.component: of_nodes.get(str(layout.node_id(node)), {}) for node in self.processes}
-        names = [topic.name for topic in plan.topics]
-        described = self._described or self._tool("TopicCommand", "--describe")
-        settings, layouts = printed.topic_settings(described), printed.topic_layouts(described)
-        effective["topic"] = joined(settings.get(name, {}) for name in names)
-        effective["topic/layout"] = joined(layouts.get(name, {}) for name in names)
+        nodes = {node.host.name: node for node in self.processes}
+
+        def read(host: Host) -> tuple[Evidence, dict[str, Setting]]:
+            return look(host, pids[host.name]), _settings_of(nodes[host.name])
+
+        effective: dict[str, dict[str, str]] = {}
+        for name, (evidence, settings) in on_all("kafka: reading settings", self._hosts, read).items():
+            node = nodes[name]
+            effective[f"jvm/{node.component}"] = evidence.flags[node.daemon]
+            effective[node.component] = {key: each.text for key, each in settings.items()}
+        names = self._measured()
+        told, found = self._wire.settings("topic", names), self._wire.partitions(names)
+        effective["topic"] = joined(
+            {key: each.text for key, each in told[name].items() if not each.default} for name in names
+        )
+        effective["topic/layout"] = joined(layout_of(topic, found) for topic in plan.topics)
         return effective
 
     def endpoints(self) -> Endpoints:
@@ -158,29 +117,24 @@ class KafkaDeployment:
         return Endpoints(layout.service_url(self.processes), {**plan.overrides_for(CLIENT), **promised})
 
     def messages_stored(self) -> int:
-        topics = self._planned().topics
-        pattern, expected = "|".join(topic.name for topic in topics), sum(topic.partitions for topic in topics)
-        output = self._tool("GetOffsetShell", "--topic", pattern, "--time", "latest")
-        offsets = printed.end_offsets(output)
+        offsets = self._wire.end_offsets(self._measured())
+        expected = sum(topic.partitions for topic in self._planned().topics)
         if len(offsets) != expected:
-            raise DeploymentError(
-                f"kafka: got the end offsets of only {len(offsets)} of {expected} partitions: {output[-400:]}"
-            )
+            raise DeploymentError(f"kafka: got the end offsets of only {len(offsets)} of {expected} partitions")
         return sum(offsets.values())
 
     def leaders(self) -> Mapping[str, int]:
-        names = [topic.name for topic in self._planned().topics]
-        led = Counter(each.leader for each in printed.partitions(self._described) if each.topic in names)
-        return {node.host.name: led[str(layout.node_id(node))] for node in self.processes if node.daemon == "broker"}
+        names = self._measured()
+        led = Counter(each.leader for each in self._complete if each.topic in names)
+        return {node.host.name: led[layout.node_id(node)] for node in self.processes if node.daemon == "broker"}
 
     def under_replicated(self) -> Sequence[str]:
-        found = self._wire.partitions()
-        return [f"{each.topic}-{each.number}" for each in found if each.lacks]
+        return [each.name for each in self._wire.partitions(answer_s=QUICK_S) if each.lacks]
 
     def placement(self, topic: int, partition: int) -> Placement:
         name = self._planned().topic_at(topic, partition).name
-        brokers = {str(layout.node_id(node)): node for node in self.processes if node.daemon == "broker"}
-        for each in self._wire.partitions([name]):
+        brokers = {layout.node_id(node): node for node in self.processes if node.daemon == "broker"}
+        for each in self._wire.partitions([name], answer_s=QUICK_S):
             if each.number == partition and each.leader in brokers:
                 others = (brokers[number] for number in each.replicas if number != each.leader)
                 return Placement(brokers[each.leader], tuple(others))
@@ -204,6 +158,10 @@ class KafkaDeployment:
     def data_of(self, process: Process) -> Sequence[str]:
         return layout.log_dirs(process)
 
+    def _measured(self) -> list[str]:
+        """The plan's topics."""
+        return [topic.name for topic in self._planned().topics]
+
     def _planned(self) -> Plan:
         if self._plan is None or not self._software:
             raise DeploymentError("kafka: call install and configure first.")
@@ -219,34 +177,18 @@ class KafkaDeployment:
 
     def _format(self, node: Process) -> None:
         """Once per wipe. The data directories are made here, not in `configure`: a reset may come between."""
-        software, prime = self._software_of(node), self._planned().prime
-        arguments = ("format", "-t", CLUSTER_ID, "-c", node.config_path)
-        tool = shlex.join(layout.tool_argv(node, software, layout.FORMAT_TOOL, *arguments, prime=prime))
+        software = self._software_of(node)
         kept = f"{software}/formatted/{CLUSTER_ID}"
-        command = layout.format_command(layout.log_dirs(node), node.config_path, kept, tool, anew=prime)
-        node.host.run(command, timeout_s=FORMAT_TIMEOUT_S)
+        tool = shlex.join(layout.format_argv(node, software, CLUSTER_ID))
+        node.host.run(
+            layout.format_command(layout.log_dirs(node), node.config_path, kept, tool), timeout_s=FORMAT_TIMEOUT_S
+        )
 
-    def _tool(self, tool: str, *arguments: str, controller: Process | None = None) -> str:
-        """What a tool prints that asks the brokers, or one controller on its own host. Raises DeploymentError."""
-        node = controller or layout.asked(self.processes)
-        server = ("--bootstrap-server", layout.service_url(self.processes))
-        if controller is not None:
-            server = ("--bootstrap-controller", f"{node.address}:{layout.CONTROLLER_PORT}")
-        main_class = self._facts.programs.get(tool, f"org.apache.kafka.tools.{tool}")
-        # one of them suffices, and several at once would write into one file
-        prime = self._planned().prime and tool == "ConfigCommand"
-        words = (*server, "--command-config", f"{node.etc}/tool.properties", *arguments)
-        argv = layout.tool_argv(node, self._software_of(node), main_class, *words, prime=prime)
-        try:
-            return node.host.run(shlex.join(argv), timeout_s=TOOL_TIMEOUT_S).stdout
-        except HostError as error:
-            raise DeploymentError(f"kafka: {tool} {' '.join(arguments)} failed: {error}") from error
 
-    def _configs(self, controller: Process | None) -> dict[str, dict[str, str]]:
-        """Node id -> settings: of all brokers, or of one controller."""
-        one = () if controller is None else ("--entity-name", str(layout.node_id(controller)))
-        arguments = ("--describe", "--all", "--entity-type", "brokers", *one)
-        return printed.configs(self._tool("ConfigCommand", *arguments, controller=controller))
+def _settings_of(node: Process) -> dict[str, Setting]:
+    """As it tells them itself: no other node knows them."""
+    name = str(layout.node_id(node))
+    return Wire([node], layout.port(node)).settings("node", [name])[name]
 
 
 def _joined(node: Process) -> Probe:

@@ -6,7 +6,6 @@ Its `daemon` is "broker" (with or without a controller in it) or "controller".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
@@ -14,6 +13,7 @@ from contract.durability import quorum_of
 from provisioning.hosts.host import Host
 from systems.deployment import Plan, Topic
 from systems.jvm import processes as jvm
+from systems.kafka.wire import NewTopic
 from systems.processes import Process, hosts_for, on_each
 from systems.profile import memory_classes
 from systems.rendering import render
@@ -22,18 +22,7 @@ from systems.settings import NOTHING, Settings
 CLIENT_PORT = 9092
 CONTROLLER_PORT = 9093
 FIRST_CONTROLLER_ID = 101
-FORMAT_TOOL = "kafka.tools.StorageTool"
-FORMAT, ADMIN = "format", "admin"  # the tools' class data
 MEMORY = memory_classes(Path(__file__).with_name("memory.toml"))
-
-
-@dataclass(frozen=True)
-class NewTopic:
-    """A topic as it is to be made."""
-
-    topic: Topic
-    replicas: int
-    settings: Mapping[str, str]
 
 
 def nodes(hosts: Sequence[Host]) -> tuple[Process, ...]:
@@ -45,6 +34,11 @@ def nodes(hosts: Sequence[Host]) -> tuple[Process, ...]:
 
 def node_id(node: Process) -> int:
     return node.number if node.daemon == "broker" else FIRST_CONTROLLER_ID + node.number - 1
+
+
+def port(node: Process) -> int:
+    """Where it answers questions about itself."""
+    return CLIENT_PORT if node.daemon == "broker" else CONTROLLER_PORT
 
 
 def log_dirs(node: Process) -> tuple[str, ...]:
@@ -98,46 +92,35 @@ def files(node: Process, all_nodes: Sequence[Process], plan: Plan, lacks: Settin
     """Every file of the node: path -> content. `lacks`: see `jvm.files`."""
     heap = MEMORY.of(node.daemon, plan.memory)["heap"]
     config = _properties(node, all_nodes, plan)
-    return {
-        **jvm.files(node, plan, config=config, arguments="broker.jvm.j2", lacks=lacks, heap=heap),
-        f"{node.etc}/tool.properties": render("kafka/templates/tool.properties.j2"),
-    }
+    return jvm.files(node, plan, config=config, arguments="broker.jvm.j2", lacks=lacks, heap=heap)
 
 
-def tool_argv(node: Process, software: str, tool: str, *arguments: str, prime: bool = False) -> tuple[str, ...]:
-    """What runs one of Kafka's own tools (its class) on the node's host. Those that ask brokers share their class data."""
-    kind = FORMAT if tool == FORMAT_TOOL else ADMIN
-    return jvm.java(jvm.tool_arguments(node), software, kind, tool, *arguments, prime=prime)
+def format_argv(node: Process, software: str, cluster_id: str) -> tuple[str, ...]:
+    """What formats the node's data directories for a cluster, on the node's host."""
+    arguments = ("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", node.config_path)
+    return ("java", f"@{jvm.tool_arguments(node)}", "-cp", f"{software}/{jvm.LIBS}/*", *arguments)
 
 
-def format_command(log_dirs: Sequence[str], config_path: str, kept: str, tool: str, *, anew: bool) -> str:
+def format_command(log_dirs: Sequence[str], config_path: str, kept: str, tool: str) -> str:
     """A shell command that gives a node's data directories their first content, unless they have it.
 
     `tool` is the shell command that formats. It is a JVM: seconds of computing on each of the nodes, for some hundred bytes that are
     the same for the same configuration but for random ids. What it has written once is therefore kept in the folder `kept`, by the
-    configuration file's SHA-256, and given again to the same configuration. `anew`: don't take it from there.
+    configuration file's SHA-256, and given again to the same configuration.
     """
     places = [(quote(path), f'"$kept"/{number}') for number, path in enumerate(log_dirs)]
     directories = " ".join(path for path, _ in places)
     take = " && ".join(f"cp -a {place}/. {path}/" for path, place in places)
     keep = " && ".join(f'cp -a {path} "$new"/{number}' for number, (path, _) in enumerate(places))
-    reuse = "false" if anew else 'test -d "$kept"'
     return (
         f"mkdir -p {directories} && test -f {places[0][0]}/meta.properties && exit 0\n"
         f"kept={quote(kept)}/$(sha256sum < {quote(config_path)} | cut -c1-16) && new=$kept.new || exit 1\n"
-        f"if {reuse}; then {take}; exit; fi\n"
+        f'if test -d "$kept"; then {take}; exit; fi\n'
         # renamed when it is whole: half of it must never be taken
         f'{tool} && rm -rf "$kept" "$new" && mkdir -p "$new" && {keep} && mv "$new" "$kept"'
     )
 
 
-def with_class_data(all_nodes: Sequence[Process]) -> list[tuple[Host, str]]:
-    """Each kind of process that leaves its class data on a host."""
-    asking = [node for node in all_nodes if node.daemon == "controller"] + [asked(all_nodes)]
-    kinds = [(node.host, kind) for node in all_nodes for kind in (node.daemon, FORMAT)]
-    return kinds + [(node.host, ADMIN) for node in asking]
-
-
-def asked(all_nodes: Sequence[Process]) -> Process:
-    """The broker on whose host the tools run that ask any of them: the same in whatever order the hosts are given."""
-    return min((node for node in all_nodes if node.daemon == "broker"), key=lambda node: node.host.name)
+def asked(all_nodes: Sequence[Process]) -> list[Process]:
+    """The brokers in the order in which they are asked what any of them knows: the same in whatever order the hosts are given."""
+    return sorted((node for node in all_nodes if node.daemon == "broker"), key=lambda node: node.host.name)

@@ -2,12 +2,13 @@
 
 Standard library only, Python 3.9 and later. One request (JSON, first argument) in, one answer (JSON, standard output) out. Versions of
 requests are such as Redpanda 22.2 and later and Apache Kafka 2.0 to 4.x all take (field by field: kafka.apache.org/protocol), but
-for `quorum`, which Apache Kafka has since 3.0.
+for `quorum`, which Apache Kafka has since 3.0, and the settings of a node that is a controller alone, which tells them since 3.7.
 
 {"brokers": [[address, port], ...], "timeout_s", "verb", ...}: the first broker that answers in time is asked. The verbs:
     topics       {"names" or null} -> {"controller", "brokers": {id: [host, port]}, "topics": {name: {"error", "partitions": [...]}}}
     create       {"topics": [{"name", "partitions", "replicas", "settings"}]} -> {name: [error, message]}; asked of the controller
-    settings     {"names"} -> {name: {key: value}}
+    settings     {"kind": "topic" or "node", "names"} -> {name: {key: [value, whether it is the default]}}, without passwords and keys
+                 that it doesn't know; a node tells its own alone
     end_offsets  {"names"} -> {name: {partition: offset}}; asked of each partition's leader
     coordinator  {"group"} -> error: 0 once the group has one, which takes the topic of the groups' offsets
     quorum       {} -> the id of the active controller; -1 = there is none
@@ -35,7 +36,8 @@ QUORUM_TOPIC = "__cluster_metadata"
 CLIENT = "samebox"
 LATEST = -1
 ANY_REPLICA = -1
-TOPIC_RESOURCE = 2
+RESOURCES = {"topic": 2, "node": 4}
+DEFAULT = 5  # where a setting's value comes from
 GROUP = 0
 
 
@@ -175,36 +177,34 @@ def created(response: Reader) -> dict[str, list[Any]]:
     }
 
 
-def settings_request(names: list[str]) -> bytes:
-    resources = [number("b", TOPIC_RESOURCE) + text(name) + number("i", -1) for name in names]  # -1: all their keys
+def settings_request(kind: str, names: list[str]) -> bytes:
+    resources = [number("b", RESOURCES[kind]) + text(name) + number("i", -1) for name in names]  # -1: all their keys
     return array(resources) + number("b", 0)
 
 
-def settings(response: Reader) -> dict[str, dict[str, str | None]]:
-    """Topic -> key -> value. Raises ValueError for a topic that can't be described."""
+def settings(response: Reader) -> dict[str, dict[str, list[Any]]]:
+    """See `settings` in the module's docstring. Raises ValueError for what can't be described."""
 
     def synonym(found: Reader) -> tuple[str | None, str | None, int]:
         return found.text(), found.text(), found.number("b")
 
-    def setting(found: Reader) -> tuple[str, str | None]:
+    def setting(found: Reader) -> tuple[str, str | None, int, int]:
         key, value = found.text() or "", found.text()
         found.number("b")  # read-only
-        found.number("b")  # source
-        found.number("b")  # sensitive
+        source, sensitive = found.number("b"), found.number("b")
         found.list(synonym)
-        return key, value
+        return key, value, source, sensitive
 
-    def topic(found: Reader) -> tuple[str, dict[str, str | None]]:
+    def resource(found: Reader) -> tuple[str, dict[str, list[Any]]]:
         error, message = found.number("h"), found.text()
-        found.number("b")
-        name = found.text() or ""
-        described = dict(found.list(setting))
+        found.number("b")  # its kind
+        name, described = found.text() or "", found.list(setting)
         if error:
-            raise ValueError(f"topic {name} can't be described: error {error}, {message}")
-        return name, described
+            raise ValueError(f"{name} can't be described: error {error}, {message}")
+        return name, {key: [value, source == DEFAULT] for key, value, source, sensitive in described if not sensitive}
 
     response.number("i")
-    return dict(response.list(topic))
+    return dict(response.list(resource))
 
 
 def offsets_request(partitions: dict[str, list[int]]) -> bytes:
@@ -297,7 +297,7 @@ def answer_of(broker: Broker, request: dict[str, Any]) -> Any:
     if verb == "topics":
         return metadata(broker.ask(METADATA, metadata_request(request["names"])))
     if verb == "settings":
-        return settings(broker.ask(DESCRIBE_CONFIGS, settings_request(request["names"])))
+        return settings(broker.ask(DESCRIBE_CONFIGS, settings_request(request["kind"], request["names"])))
     if verb == "coordinator":
         return coordinator(broker.ask(FIND_COORDINATOR, coordinator_request(request["group"])))
     if verb == "quorum":

@@ -11,12 +11,13 @@ from provisioning.hosts import daemons
 from provisioning.hosts.daemons import Probe
 from provisioning.hosts.host import Host, on_all
 from systems.deployment import CLIENT, Endpoints, Placement, Plan, SoftwareStore
+from systems.kafka.wire import QUICK_S, NewTopic, Partition, layout_of
 from systems.processes import Process, await_ready, hosts_of, place, running
 from systems.redpanda import layout
-from systems.redpanda.admin import SOON_S, Admin
+from systems.redpanda.admin import Admin
 from systems.redpanda.config_text import flat, settings_of
 from systems.redpanda.durability import level_settings
-from systems.redpanda.readback import Partition, broker_settings, options, partitions_of
+from systems.redpanda.readback import broker_settings, options, partitions_of
 from systems.settings import Settings, joined
 
 START_LIMIT_S = 300.0  # generous: brokers give way to others, and a death is noticed at once anyway
@@ -92,15 +93,9 @@ class RedpandaDeployment:
 
     def create_topics(self) -> None:
         plan = self._planned()
-        wanted = {
-            topic.name: {
-                "partitions": topic.partitions,
-                "replicas": plan.replication_factor,
-                "settings": dict(self._intended["topic"]),
-            }
-            for topic in (plan.probe, *plan.topics)
-        }
-        self._complete = self._admin.create(wanted)
+        self._complete = self._admin.create(
+            [NewTopic(topic, plan.replication_factor, self._intended["topic"]) for topic in (plan.probe, *plan.topics)]
+        )
 
     def effective_settings(self) -> Settings:
         plan = self._planned()
@@ -113,14 +108,8 @@ class RedpandaDeployment:
         )
         names = self._measured()
         effective["topic"] = joined(self._admin.settings(names).values())
-        found = self._admin.partitions(names)
-        effective["topic/layout"] = joined(
-            {
-                "partitions": str(len(own)),
-                "replication.factor": ",".join(sorted({str(len(each.replicas)) for each in own})),
-            }
-            for own in ([each for each in found if each.topic == topic.name] for topic in plan.topics)
-        )
+        found = self._admin.wire.partitions(names)
+        effective["topic/layout"] = joined(layout_of(topic, found) for topic in plan.topics)
         return effective
 
     def _of_brokers(self) -> dict[str, dict[str, str]]:
@@ -152,7 +141,7 @@ class RedpandaDeployment:
 
     def messages_stored(self) -> int:
         offsets, expected = (
-            self._admin.end_offsets(self._measured()),
+            self._admin.wire.end_offsets(self._measured()),
             sum(each.partitions for each in self._planned().topics),
         )
         if len(offsets) != expected:
@@ -170,7 +159,7 @@ class RedpandaDeployment:
     def placement(self, topic: int, partition: int) -> Placement:
         name = self._planned().topic_at(topic, partition).name
         at = {broker.number: broker for broker in self.processes}
-        for each in self._admin.partitions([name], SOON_S):
+        for each in self._admin.wire.partitions([name], answer_s=QUICK_S):
             if each.number == partition and each.leader in at:
                 return Placement(
                     at[each.leader], tuple(at[number] for number in each.replicas if number != each.leader)

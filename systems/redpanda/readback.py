@@ -88,22 +88,3 @@ def partitions_of(names: Sequence[str], health_of: Health) -> list[str]:
         if namespace == "kafka" and topic in names:
             found.append(f"{topic}-{partition}")
     return sorted(set(found)) + ([f"{health_of.unnamed} more that aren't named"] if health_of.unnamed else [])
-
-
-@dataclass(frozen=True)
-class Partition:
-    """One partition as the brokers' metadata shows it; `leader` -1 = none."""
-
-    topic: str
-    number: int
-    leader: int
-    replicas: tuple[int, ...]
-
-
-def partitions(told: Document) -> list[Partition]:
-    """Those of the agent's `topics`."""
-    return [
-        Partition(name, each["number"], each["leader"], tuple(each["replicas"]))
-        for name, topic in told["topics"].items()
-        for each in topic["partitions"]
-    ]

@@ -1,10 +1,9 @@
-"""Kafka's files, tables and parsers, without a broker; outputs are recorded from a real three-node cluster."""
+"""Kafka's files and tables, without a broker."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +14,12 @@ from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
 from systems.deployment import Plan, Topic
 from systems.jvm.processes import settings_of
 from systems.jvm.rendering import properties
-from systems.kafka import layout, printed
+from systems.kafka import layout
 from systems.kafka.deployment import KafkaDeployment
 from systems.kafka.durability import LEVELS, level_settings
 from systems.processes import Process
 from systems.registry import DURABILITY
 from tests.systems.installed import Installed
-
-RECORDED = Path(__file__).with_name("recorded")
 
 
 def host(name: str, address: str, role: Role = "broker") -> Host:
@@ -147,52 +144,3 @@ def test_every_key_is_rendered_once() -> None:
             lines = layout.files(node, nodes, plan())[node.config_path].splitlines()
             keys = [line.partition("=")[0] for line in lines if line and not line.startswith("#")]
             assert len(keys) == len(set(keys))
-
-
-def test_configs_of_all_brokers_are_told_apart() -> None:
-    """Recorded with one altered key on broker 1 and one misspelt key on broker 2."""
-    found = printed.configs((RECORDED / "kafka-config-brokers.txt").read_text())
-    assert list(found) == ["1", "2", "3"]
-    assert [each["num.io.threads"] for each in found.values()] == ["7", "8", "8"]
-    assert "num.network.thraeds" not in found["2"]  # printed as null: the broker doesn't know it
-    assert found["3"]["unclean.leader.election.enable"] == "false"  # the last one, before the next heading
-    assert "ssl.key.password" not in found["1"]
-
-
-def test_topic_configs() -> None:
-    """The topic's own values are read past their synonyms."""
-    assert printed.configs((RECORDED / "kafka-config-topic.txt").read_text())["samebox"]["flush.messages"] == "1"
-
-
-def test_partitions_and_layout() -> None:
-    """Replicas, in-sync replicas, counts."""
-    text = (RECORDED / "kafka-topic-describe.txt").read_text()
-    found = printed.partitions(text)
-    assert [each.number for each in found] == list(range(6))
-    assert found[0] == printed.Partition("samebox", 0, "3", ("3", "1", "2"), ("3", "1", "2"))
-    assert printed.topic_layouts(text)["samebox"] == {"partitions": "6", "replication.factor": "3"}
-    assert printed.topic_layouts("") == {}
-
-
-def test_settings_of_topics() -> None:
-    """Those that were asked for, also where a value has a comma."""
-    found = printed.topic_settings((RECORDED / "kafka-topic-describe.txt").read_text())["samebox"]
-    assert found == {
-        "min.insync.replicas": "2", "retention.ms": "-1", "flush.messages": "1", "max.message.bytes": "1048588",
-        "unclean.leader.election.enable": "false",
-    }  # fmt: skip
-    several = (
-        "Topic: t\tTopicId: x\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: cleanup.policy=compact,delete,a.b=1\n"
-    )
-    assert printed.topic_settings(several) == {"t": {"cleanup.policy": "compact,delete", "a.b": "1"}}
-    assert printed.topic_settings("Topic: t\tTopicId: x\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: \n") == {
-        "t": {}
-    }
-
-
-def test_end_offsets() -> None:
-    """One offset per partition; a message beside them is not one."""
-    assert printed.end_offsets((RECORDED / "kafka-end-offsets.txt").read_text()) == {
-        ("samebox", number): 0 for number in range(6)
-    }
-    assert printed.end_offsets("WARN a:b:c\nt:0:17\nt:10:3\n") == {("t", 0): 17, ("t", 10): 3}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 import pytest
 
 from provisioning.hosts.ssh import SshHost
+from systems.jvm.processes import tool_arguments
 from systems.kafka.deployment import KafkaDeployment
-from systems.kafka.layout import node_id
+from systems.kafka.layout import node_id, service_url
 from systems.processes import running
 from tests.systems.broken import (
     MESSAGES,
@@ -39,8 +41,11 @@ def nodes(hosts: dict[str, SshHost]) -> Iterator[ThreeNodes]:
 
 def quorum_of(deployment: KafkaDeployment) -> int:
     """The leader's node id, as Kafka's own tool tells it."""
-    printed = deployment._tool("MetadataQuorumCommand", "describe", "--status")
-    [leader] = re.findall(r"^LeaderId:\s+(\d+)$", printed, re.M)
+    [node, *_] = deployment.processes
+    classpath = f"{node.host.record.root}/{deployment._software}/libs/*"
+    tool = ("org.apache.kafka.tools.MetadataQuorumCommand", "--bootstrap-server", service_url(deployment.processes))
+    command = shlex.join(("java", f"@{tool_arguments(node)}", "-cp", classpath, *tool, "describe", "--status"))
+    [leader] = re.findall(r"^LeaderId:\s+(\d+)$", node.host.run(command, timeout_s=120.0).stdout, re.M)
     return int(leader)
 
 

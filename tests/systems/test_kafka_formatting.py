@@ -40,9 +40,9 @@ def format_node(node: Path) -> Format:
         f" echo $RANDOM > '{first}/meta.properties'; date +%N > '{second}/meta.properties'"
     )
 
-    def run(*, anew: bool = False, then: str = "") -> int:
+    def run(*, then: str = "") -> int:
         tool = f"{{ {writes}; {then or 'true'}; }}"
-        command = format_command([first, second], f"{node}/broker.properties", f"{node}/kept", tool, anew=anew)
+        command = format_command([first, second], f"{node}/broker.properties", f"{node}/kept", tool)
         return subprocess.run(["bash", "-c", command]).returncode
 
     return run
@@ -80,18 +80,6 @@ def test_another_configuration_is_formatted_anew(node: Path, format_node: Format
     format_node()
     assert runs(node) == 2
     assert len(list((node / "kept").iterdir())) == 2
-
-
-def test_recording_class_data_has_the_tool_run(node: Path, format_node: Format) -> None:
-    """They are what it is run for then; what it writes then replaces what was kept."""
-    format_node()
-    wipe(node)
-    assert format_node(anew=True) == 0
-    written = contents(node)
-    wipe(node)
-    format_node()
-    assert runs(node) == 2
-    assert contents(node) == written
 
 
 def test_what_a_failing_tool_has_written_is_not_kept(node: Path, format_node: Format) -> None:

@@ -214,7 +214,6 @@ def test_facts_are_read_as_they_were_written(tmp_path: Path) -> None:
         without={"jvm/broker": {"Flag": "why"}, "broker": {"a.b": "why"}},
         unknown={"broker": {"c": "since 2"}},
         load_tool="none",
-        programs={"Tool": "org.Tool"},
         requires=("Java 25",),
         taken_from="1.0",
     )

@@ -74,8 +74,8 @@ def test_topics_are_made_with_their_settings_once(kafka: Cluster[KafkaDeployment
         "answer"
     ]["odd"]
     assert error != NONE and "retention.ms" in message
-    described = asked(kafka, "settings", names=["made", "six"])["answer"]
-    assert (described["made"]["retention.ms"], described["six"]["flush.messages"]) == ("-1", "1")
+    described = asked(kafka, "settings", kind="topic", names=["made", "six"])["answer"]
+    assert (described["made"]["retention.ms"], described["six"]["flush.messages"]) == (["-1", False], ["1", False])
 
 
 @pytest.mark.integration
