@@ -68,7 +68,7 @@ def test_what_follows_from_the_order(first: str) -> None:
     assert kafka.service_url(nodes).startswith(f"{first}.test:")
     assert everything.service_url.startswith(f"pulsar://{first}.test:")
     assert everything.zookeepers[0].host.name == first
-    assert (kafka.asked(nodes).host.name, everything.setup.host.name) == ("broker-1", "broker-1")
+    assert (kafka.asked(nodes)[0].host.name, everything.setup.host.name) == ("broker-1", "broker-1")
 
 
 def test_a_bench_in_order_has_the_same_hosts() -> None:
