@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -58,4 +57,4 @@ def _rows(name: str, trial: Path) -> list[dict[str, Any]]:
 
 
 def _sum_ns(late: Any, early: Any) -> float:
-    return float(np.sum(late.drop_null().to_numpy(), dtype=np.float64) - np.sum(early.to_numpy(), dtype=np.float64))
+    return float(sum(late.drop_null().to_pylist()) - sum(early.to_pylist()))

@@ -28,3 +28,4 @@ def test_mutations_are_found_and_named(at: int, world: World, tmp_path: Path) ->
         tried = try_one(world, tmp_path, turn * len(ALL) + at, 7, kept)
         assert tried.found, tried
         assert tried.named, tried
+        assert not tried.by_root, tried  # every row counts in sums of latencies
