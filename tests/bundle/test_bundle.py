@@ -19,6 +19,7 @@ from bench.results.folder import Results
 from provisioning.errors import InvalidInput
 from tests.bundle.honest import honest_results
 from tests.bundle.reports import SumsOfLatencies
+from tests.bundle.sealing import files_of, pack
 
 
 def test_the_same_results_give_the_same_bytes(bundled: Path, tmp_path: Path) -> None:
@@ -68,10 +69,9 @@ def test_it_is_checked_without_samebox(bundled: Path, tmp_path: Path) -> None:
 
 def test_a_file_is_read_without_the_others(bundled: Path, tmp_path: Path) -> None:
     """One whose neighbour is spoilt can be read, and the neighbour is refused."""
-    content = bytearray(bundled.read_bytes())
-    content[content.index(b"trial,metric,value")] ^= 1
-    spoilt = tmp_path / "spoilt.samebox"
-    spoilt.write_bytes(content)
+    files, spoilt = files_of(bundled), tmp_path / "spoilt.samebox"
+    files["report/summary.csv"] += b"x"
+    pack(files, spoilt)
     with open_bundle(spoilt) as bundle:
         assert bundle.document("manifest.json")["campaign"] == "demo"
         with pytest.raises(InvalidInput, match=r"report/summary\.csv"):
