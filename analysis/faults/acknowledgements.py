@@ -49,6 +49,7 @@ FOUND = schema(
     height_ns=pa.int64(),
     paid_ns=pa.int64(),
 )
+_EXTREMES = {"first_ns": "min", "last_ns": "max"}
 Ints = npt.NDArray[np.int64]
 
 
@@ -107,21 +108,24 @@ def _rows(
     at_ns: Any = None,
     **sums: Ints,
 ) -> pa.Table:
-    nothing, unknown = np.zeros(len(steps), np.int64), pa.nulls(len(steps), pa.int64())
+    """STEPS of these messages, each once: first by numbers alone, which takes a third of the time."""
+    keys = {"partition": np.broadcast_to(np.asarray(partition, np.int64), len(steps)), "step": steps}
+    times = {} if at_ns is None else {"first_ns": at_ns, "last_ns": at_ns}
+    wanted = [*((name, "sum") for name in sums), *((name, _EXTREMES[name]) for name in times)]
+    added = grouped(table({**keys, **sums, **times}), list(keys), wanted)
+    size = len(added)
     columns = {
-        "window": np.full(len(steps), window.number),
-        "partition": np.broadcast_to(np.asarray(partition, np.int64), len(steps)),
-        "step": steps,
-        **{name: sums.get(name, nothing) for name in SUMS},
-        "first_ns": unknown if at_ns is None else at_ns,
-        "last_ns": unknown if at_ns is None else at_ns,
+        "window": pa.repeat(window.number, size),
+        **{name: added[name] for name in keys},
+        **{name: added[f"{name}_sum"] if name in sums else pa.repeat(0, size) for name in SUMS},
+        **{name: added[f"{name}_{how}"] if times else pa.nulls(size, pa.int64()) for name, how in _EXTREMES.items()},
     }
     return labelled(columns, subscription=subscription).select(STEPS.names).cast(STEPS)
 
 
 def merge(steps: pa.Table) -> pa.Table:
     """Steps of several files as one."""
-    wanted = [*((name, "sum") for name in SUMS), ("first_ns", "min"), ("last_ns", "max")]
+    wanted = [*((name, "sum") for name in SUMS), *_EXTREMES.items()]
     added = grouped(steps, KEYS, wanted)
     columns = {name: added[name] for name in KEYS}
     columns |= {name: added[f"{name}_{how}"] for name, how in wanted}

@@ -15,7 +15,7 @@ from analysis.faults.measures import UNITS, fault_measures
 from analysis.faults.occurrence import DEFAULT_GOAL_MS
 from analysis.faults.recovery import Recovery
 from contract.durability import DEFAULT_REPLICATION_FACTOR, quorum_of
-from contract.survival import DOES, FEWER, ONE_AT_A_TIME, QUORUM, Harm, survival
+from contract.survival import DOES, FEWER, ONE_AT_A_TIME, QUORUM, Harm, Survival, survival
 
 _NS_PER_S = 1e9
 _SUMMED = ("failed", "unanswered", "lost", "repeated", "steps_back", "stored_unacknowledged")
@@ -170,13 +170,17 @@ def survival_document(trials: Iterable[Evidence], manifest: Mapping[str, Any]) -
     """Which of the durabilities that ran must survive which fault, and what the systems' makers say of it."""
     copies = int((manifest.get("definition") or {}).get("replication_factor", DEFAULT_REPLICATION_FACTOR))
     durabilities = {each.trial.durability["name"]: each.trial.durability for each in trials}
-    rows = []
+    alike: dict[tuple[str, str, Survival], list[str]] = {}
     for name, durability in durabilities.items():
         for do in DOES:
             for extent in (FEWER,) if do in {*ONE_AT_A_TIME, "slow-disk"} else (FEWER, QUORUM):
                 hosts = 1 if extent == FEWER else quorum_of(copies)
                 found = survival(durability, Harm(do, hosts, copies))
-                rows.append({"durability": name, "do": do, "extent": extent, "must": found.must, "why": found.why})
+                alike.setdefault((name, extent, found), []).append(do)
+    rows = [
+        {"durability": name, "do": does, "extent": extent, "must": found.must, "why": found.why}
+        for (name, extent, found), does in alike.items()
+    ]
     return {"copies": copies, "levels": rows, "makers": list(manifest.get("survival") or ())}
 
 

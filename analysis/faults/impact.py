@@ -10,7 +10,7 @@ from typing import Any
 from analysis.bounded import Bounded, exactly
 from analysis.campaign import NANOSECONDS, Trial
 from analysis.faults import acknowledgements, latency, losses, sends
-from analysis.faults.latency import FEWEST_BAND_S, band_seconds, limit_ms
+from analysis.faults.latency import FEWEST_BAND_S, SLOT_NS, band_seconds, limit_ms
 from analysis.faults.occurrence import BAND, Occurrence, Window, goal_ms_of, occurrences, windows_of
 from analysis.faults.promised import Promise, promise_of
 from analysis.faults.recovery import Recovery, recovery_of
@@ -21,6 +21,7 @@ Row = Mapping[str, Any]
 # a gap interrupts if it is so many times as long as the longest before the first fault, and so long that anyone feels it
 INTERRUPTED = 2
 FELT_S = 0.1
+DRAWN_BEFORE_NS = 5 * NANOSECONDS
 NO_ANSWERS = "no broker answers at this durability"
 NO_RATE = "only a rate that is offered throughout has a band: the pacing is {}"
 SHORT_BAND = f"fewer than {FEWEST_BAND_S + 1} seconds were measured before the first fault"
@@ -97,6 +98,7 @@ class Impact:
     no band, and `no_band` says why.
 
     `due`: messages of its window; `late`: of them, answered later than `goal_ms`, or never; `late_s`: seconds of the window with any.
+    `around`: the slots of analysis.faults.latency with `at_s`, seconds from the fault, from DRAWN_BEFORE_NS before it.
     """
 
     occurrence: Occurrence
@@ -113,7 +115,7 @@ class Impact:
     due: int
     late: int
     late_s: int
-    slots: tuple[Row, ...]
+    around: tuple[Row, ...]
 
 
 @dataclass(frozen=True)
@@ -168,8 +170,8 @@ def losses_of(counted: Counted, number: int) -> Losses:
 def _impact(trial: Trial, promise: Promise, occurrence: Occurrence, window: Window, counted: Counted) -> Impact:
     own = [row for row in counted.acknowledgements if row["window"] == window.number]
     before = [row for row in counted.acknowledgements if row["window"] == BAND and _has_band(trial)]
-    slots = tuple(row for row in counted.slots if row["window"] in (BAND, window.number))
-    response = [row for row in slots if row["metric"] == RESPONSE and row["window"] == window.number]
+    slots = [row for row in counted.slots if row["window"] == window.number]
+    response = [row for row in slots if row["metric"] == RESPONSE]
     answered = is_acknowledged(trial.durability)
     found = losses_of(counted, window.number)
     gaps = _gaps(own, before, window, waiting=found.failed + found.unanswered > 0) if answered else []
@@ -191,8 +193,18 @@ def _impact(trial: Trial, promise: Promise, occurrence: Occurrence, window: Wind
         due=sum(row["due"] for row in response),
         late=sum(row["late_for_users"] for row in late),
         late_s=len({row["slot"] // latency.SLOTS_OF_SECOND for row in late}),
-        slots=slots,
+        around=tuple(_around(trial, window, counted.slots)),
     )
+
+
+def _around(trial: Trial, window: Window, slots: Iterable[Row]) -> Iterable[Row]:
+    """Whole slots of the fault's window, and of the time just before it, whichever window that is of."""
+    windows = {each.number: each for each in windows_of(trial)}
+    for row in slots:
+        own = windows[row["window"]]
+        begin_ns = own.begin_ns + row["slot"] * SLOT_NS
+        if window.begin_ns - DRAWN_BEFORE_NS <= begin_ns and begin_ns + SLOT_NS <= min(own.end_ns, window.end_ns):
+            yield {**row, "at_s": (begin_ns - window.begin_ns) / NANOSECONDS}
 
 
 def _why_no_band(trial: Trial, counted: Counted) -> str | None:

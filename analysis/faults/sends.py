@@ -48,7 +48,8 @@ def count_stretches(rows: pa.Table, times: Times, *, belonging: Belonging) -> pa
     faults = fault_of(rows["received_ns"].to_numpy(), belonging)
     tables = []
     for number in np.unique(faults).tolist():
-        stretches = order.count_stretches(rows.filter(pa.array(faults == number)), times)
+        own = faults == number
+        stretches = order.count_stretches(rows if own.all() else rows.filter(pa.array(own)), times)
         tables.append(stretches.append_column("fault", pa.repeat(pa.scalar(number, pa.int64()), len(stretches))))
     return pa.concat_tables(tables)
 

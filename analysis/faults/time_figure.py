@@ -11,15 +11,14 @@ from analysis.campaign import NANOSECONDS
 from analysis.drawing import BLACK, GREY, PART_COLOURS, Drawing, Palette, canvas, plain_log_axis, svg_of
 from analysis.evidence import Evidence
 from analysis.faults.document import FaultOfCell, Felt
-from analysis.faults.impact import Impact
+from analysis.faults.impact import DRAWN_BEFORE_NS, Impact
 from analysis.faults.latency import SLOT_NS
 from analysis.faults.measures import fault_measures
-from analysis.faults.occurrence import BAND
 from analysis.records.latencies import RESPONSE
 from analysis.records.seconds import ACKNOWLEDGED
 
-_BEFORE_S, _LEAST_AFTER_S, _MOST_AFTER_S = 5.0, 8.0, 60.0
-_SLOT_S = SLOT_NS / NANOSECONDS
+_BEFORE_S = DRAWN_BEFORE_NS / NANOSECONDS
+_LEAST_AFTER_S, _MOST_AFTER_S = 8.0, 60.0
 _SLOTS_PER_S = NANOSECONDS // SLOT_NS
 _COLUMNS = 3  # contestants side by side
 _HEIGHT_INCHES = 3.9
@@ -89,17 +88,24 @@ def _share(panels: Any, felt: Sequence[Felt], columns: int) -> None:
         own = [panels[2 * (at // columns) + half][at % columns] for at in range(used)]
         low, high = min(axes.get_ylim()[0] for axes in own), max(axes.get_ylim()[1] for axes in own)
         for axes in own:
-            axes.set_ylim((0, high) if half == 0 else (low, high))
+            axes.set_ylim((0, _highest_rate(felt)) if half == 0 else (low, high))
             axes.set_xlim(-_BEFORE_S, max(_after_s(impact) for each in felt for _, impact in each.found))
             axes.tick_params(which="both", labelsize=8)
             if half:
                 plain_log_axis(axes.yaxis)
             if axes is not own[0]:
-                axes.tick_params(labelleft=False)
+                axes.tick_params(which="both", labelleft=False)
     panels[1][0].legend(loc="upper right", fontsize=7.5)
     for at in range(used, rows // 2 * columns):
         for half in (0, 1):
             panels[2 * (at // columns) + half][at % columns].set_axis_off()
+
+
+def _highest_rate(felt: Sequence[Felt]) -> float:
+    """From the fault on, with room above: what was before may have been another's burst."""
+    found = [impact for each in felt for _, impact in each.found]
+    acked = [row for impact in found for row in impact.around if row["metric"] == ACKNOWLEDGED and row["at_s"] >= 0]
+    return 1.08 * max([row["due"] for row in acked], default=1) * _SLOTS_PER_S
 
 
 def _typical(felt: Felt) -> tuple[Evidence, Impact]:
@@ -119,23 +125,13 @@ def _after_s(impact: Impact) -> float:
 
 
 def _series(impact: Impact, metric: str) -> Series:
-    """By seconds from the fault, from _BEFORE_S before it."""
-    found: dict[float, Mapping[str, Any]] = {}
-    band = [row["slot"] for row in impact.slots if row["window"] == BAND]
-    for row in impact.slots:
-        if row["metric"] == metric:
-            shift = -(max(band) + 1) if row["window"] == BAND else 0
-            at_s = round((row["slot"] + shift) * _SLOT_S, 6)
-            if at_s >= -_BEFORE_S:
-                found[at_s] = row
-    return found
+    """By seconds from the fault."""
+    return {row["at_s"]: row for row in impact.around if row["metric"] == metric}
 
 
 def _slots(impact: Impact) -> list[float]:
-    window_ns = impact.occurrence.window_ns or (0, 0)
-    count = (window_ns[1] - window_ns[0]) // SLOT_NS
-    first = -round(_BEFORE_S / _SLOT_S) if any(row["window"] == BAND for row in impact.slots) else 0
-    return [round(slot * _SLOT_S, 6) for slot in range(first, count)]
+    """When each slot with anything in it begins. A slot in which nothing was due or acknowledged, as between two bursts, has no row."""
+    return sorted({row["at_s"] for row in impact.around})
 
 
 def _mark(axes: Axes, impact: Impact) -> None:
