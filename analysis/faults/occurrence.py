@@ -21,7 +21,7 @@ ENDS_PROCESSES = frozenset({"kill", "restart", "replace"})
 class Occurrence:
     """One fault of a trial. Times are the clients', in ns since the epoch; None = not seen. `hits`: hosts and daemons it was done to.
 
-    `window_ns`: from when it took effect until the next fault does, or the measurement ends; None = it never did within it.
+    `window_ns`: from when it took effect until the next fault does, or the measurement ends, if only early; None = it never did in it.
     """
 
     number: int
@@ -71,7 +71,7 @@ def occurrences(trial: Trial) -> tuple[Occurrence, ...]:
     """The faults that were observed, in the workload's order; none in a trial that had none."""
     asked, seen = trial.workload.get("faults") or (), trial.document["observations"].get("faults") or ()
     began_ns = [int(each["began_ns"]) for each in seen if each["began_ns"] is not None]
-    end_ns = (trial.measured_ns() or (0, 0))[1]
+    end_ns = _watched_ns(trial)[1]
     return tuple(
         Occurrence(
             number=int(each["number"]),
@@ -90,6 +90,12 @@ def occurrences(trial: Trial) -> tuple[Occurrence, ...]:
     )
 
 
+def _watched_ns(trial: Trial) -> tuple[int, int]:
+    """The measurement, as far as it went: a trial that was ended early has a shorter one. Of a trial that never got to it, nothing."""
+    measured_ns = trial.measured_ns()
+    return (0, 0) if measured_ns is None else (measured_ns[0], min(measured_ns[1], trial.watched_until_ns("producers")))
+
+
 def _window(own_ns: int | None, began_ns: Sequence[int], end_ns: int) -> tuple[int, int] | None:
     if own_ns is None or own_ns >= end_ns:
         return None
@@ -100,8 +106,8 @@ def windows_of(trial: Trial) -> tuple[Window, ...]:
     """The window of each fault that took effect in the measurement, after that before the first: the trial's own band, up to
     MOST_BAND_S whole seconds of the measurement and the last before the fault. Empty without such a fault.
     """
-    measured_ns = trial.measured_ns()
-    if measured_ns is None or trial.is_native:
+    measured_ns = _watched_ns(trial)
+    if trial.is_native:
         return ()
     found = [
         Window(each.number, *each.window_ns, followed=each.window_ns[1] < measured_ns[1])
