@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -134,13 +134,14 @@ def servers() -> Iterator[list[int]]:
         nobody.close()
 
         def answer() -> None:
-            with answering.accept()[0] as connection:
+            with suppress(OSError), answering.accept()[0] as connection:
                 connection.recv(1 << 16)
                 connection.sendall(RECORDED["metadata"])
 
         thread = threading.Thread(target=answer)
         thread.start()
         yield ports
+        answering.shutdown(socket.SHUT_RDWR)  # for one that was never asked
         thread.join()
 
 
