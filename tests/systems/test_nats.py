@@ -212,6 +212,7 @@ def test_the_meta_leader_is_whom_most_servers_name() -> None:
     assert meta_leader(accounts, 3) == "broker-2"
     del accounts["broker-3"]
     assert meta_leader(accounts, 3) is None
+    assert meta_leader({"broker-1": accounts["broker-1"]}, 3) is None
     accounts["broker-1"]["meta_cluster"]["leader"] = accounts["broker-2"]["meta_cluster"]["leader"] = ""
     assert meta_leader(accounts, 3) is None
     assert meta_leader({"alone": recorded("jsz-alone.json")}, 1) == "alone"
