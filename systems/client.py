@@ -60,12 +60,21 @@ TOLD = (
 
 def connects_alike(one: ClientSpec, other: ClientSpec) -> bool:
     """Whether a connection of one serves the other."""
-    told = (tuple(getattr(each.workload, name) for name in TOLD) for each in (one, other))
+    told = ((expects_faults(each.workload), *(getattr(each.workload, name) for name in TOLD)) for each in (one, other))
     return replace(one, workload=other.workload) == other and len(set(told)) == 1
 
 
+def expects_faults(workload: Workload) -> bool:
+    """Whether something is done to the brokers meanwhile, so that clients have to send again."""
+    return bool(getattr(workload, "faults", ()))
+
+
 class Acknowledgements(Protocol):
-    """Where a producer reports what became of each message, exactly once, from any thread. Never raises, never blocks."""
+    """Where a producer reports what became of each message, from any thread. Never raises, never blocks.
+
+    The first report on a message is what became of it. A client that hears of it once more, or of one that it has given up, reports
+    that as well: it is counted.
+    """
 
     def acknowledged(self, sequence: int, partition: int) -> None:
         """The broker has acknowledged the message."""
@@ -82,6 +91,9 @@ class Producer(Protocol):
 
     def send(self, sequence: int, payload: bytes) -> None:
         """Hands a message over without waiting. Raises Backpressure, or ClientError if it is refused."""
+
+    def errors(self) -> Mapping[str, int]:
+        """What befell the client so far, by name: lost connections, answers that didn't come in time. Not what became of messages."""
 
     def close(self) -> None:
         """Gives up on what isn't acknowledged and disconnects. Idempotent, bounded in time, never raises."""
@@ -113,10 +125,12 @@ class ClientModule(Protocol):
     """What a client's module offers. The connecting functions raise ClientError if they don't succeed within `connect_timeout_s`.
 
     `SETTINGS`: the settings of the client that a system profile or a campaign may change, with their defaults. A value has its
-    default's type: a number, or true and false.
+    default's type: a number, or true and false. `UNDER_FAULTS`: those of them that have another default where the workload has faults:
+    what protects messages that are sent again, and isn't free where nothing breaks.
     """
 
     SETTINGS: Mapping[str, str]
+    UNDER_FAULTS: Mapping[str, str]
 
     def connect_producer(self, spec: ClientSpec, acknowledgements: Acknowledgements) -> Producer:
         """A producer that has found the topic."""
@@ -136,11 +150,16 @@ def printable(options: Mapping[str, object]) -> dict[str, str]:
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
 
 
-def take_settings(spec: ClientSpec, known: Mapping[str, str]) -> dict[str, str]:
-    """The deployment's client settings over their defaults. Raises ClientError naming a setting that the client doesn't have."""
+def take_settings(
+    spec: ClientSpec, known: Mapping[str, str], under_faults: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The deployment's client settings over their defaults; `under_faults`: other defaults where the workload has faults.
+
+    Raises ClientError naming a setting that the client doesn't have.
+    """
     unknown = sorted(set(spec.settings) - set(known))
     if unknown:
         raise ClientError(
             "unknown setting", f"{', '.join(unknown)}; this client knows {', '.join(sorted(known)) or 'none'}"
         )
-    return {**known, **spec.settings}
+    return {**known, **((under_faults or {}) if expects_faults(spec.workload) else {}), **spec.settings}

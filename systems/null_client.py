@@ -22,6 +22,7 @@ _FRAME = struct.Struct("<Iqi")  # payload bytes, sequence, partition
 _ACK = struct.Struct("<qi")
 _READ_BYTES = 1 << 16
 SETTINGS: Mapping[str, str] = {}
+UNDER_FAULTS: Mapping[str, str] = {}
 
 
 class NullBroker:
@@ -86,6 +87,9 @@ class NullProducer:
             self._connection.sendall(_FRAME.pack(len(payload), sequence, sequence % self._partitions) + payload)
         except OSError as error:
             raise ClientError(type(error).__name__, str(error)) from None
+
+    def errors(self) -> Mapping[str, int]:
+        return {}
 
     def close(self) -> None:
         _close(self._connection)

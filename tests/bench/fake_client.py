@@ -17,6 +17,7 @@ from systems.client import Acknowledgements, Backpressure, ClientError, ClientSp
 
 _POLL_S = 0.0005
 SETTINGS: Mapping[str, str] = {}
+UNDER_FAULTS: Mapping[str, str] = {}
 
 
 class Misuse(AssertionError):
@@ -32,13 +33,14 @@ class Behaviour:
     """What the broker does wrong; predicates are asked with the sequence number. `stall_s`: (from, to) after the first message.
 
     `lose`: acknowledged and gone. `repeat`: delivered twice. `refuse`: `send` raises. `fail`: reported as failed.
-    `silent_from`: this message and all later ones are never acknowledged.
+    `silent_from`: this message and all later ones are never acknowledged. `disconnect`: each producer tells of a lost connection.
     """
 
     ack_delay_s: float = 0.0
     stall_s: tuple[float, float] | None = None
     silent_from: int | None = None
     buffer: int | None = None
+    disconnect: bool = False
     lose: Callable[[int], bool] = _never
     repeat: Callable[[int], bool] = _never
     refuse: Callable[[int], bool] = _never
@@ -144,6 +146,9 @@ class FakeProducer:
             self._last = sequence
             raise
         self._last = sequence
+
+    def errors(self) -> Mapping[str, int]:
+        return {"Disconnected": 1} if self._broker.behaviour.disconnect and self._last >= 0 else {}
 
     def close(self) -> None:
         self._closed = True

@@ -12,6 +12,7 @@ from contextlib import suppress
 from systems.client import Acknowledgements, ClientError, ClientSpec, printable
 
 SETTINGS: Mapping[str, str] = {}
+UNDER_FAULTS: Mapping[str, str] = {}
 _FRAME = struct.Struct("<Iq")
 _ACKNOWLEDGED = struct.Struct("<q")
 
@@ -60,6 +61,9 @@ class ToyProducer:
             self._connection.sendall(_FRAME.pack(len(payload), sequence) + payload)
         except OSError as error:
             raise ClientError(type(error).__name__, str(error)) from None
+
+    def errors(self) -> Mapping[str, int]:
+        return {}
 
     def close(self) -> None:
         self._connection.close()
