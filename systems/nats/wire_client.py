@@ -10,15 +10,18 @@ import json
 import random
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from systems.client import ClientError, ClientSpec
-from systems.connection import Connection, ConnectionLost, connect_to
+from systems.connection import Backoff, Connection, ConnectionLost, connect_to
 
 UNAVAILABLE = 503  # the status of a request that nobody answers (yet)
 _RETRY_S = 0.2
 _TRY_S = 2.0  # for one server to accept a connection
+_TRY_AGAIN_S = 1.0  # the same, where there are others to be tried meanwhile
 _ASK_S = 5.0  # for JetStream to answer, before it is asked again
 _API = b"0"  # the subscription to answers of JetStream; those of a topic are called otherwise
 CONNECT: Mapping[str, object] = {
@@ -106,28 +109,48 @@ def header(headers: bytes, name: bytes) -> bytes:
 class Link:
     """A connection to one server. One thread writes, one reads; where they differ, `pong` hands over what the reader has to write."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, server: str) -> None:
+        self.server = server
         self._connection = connection
         self.write, self.close = connection.write, connection.close
         self._parser = Parser()
         self.inbox = b"_INBOX." + secrets.token_hex(8).encode()
         self.pong: Callable[[bytes], None] = self.write
+        self._pings = 0
+        self._heard_s = self._pinged_s = time.monotonic()
 
     def read(self, timeout_s: float) -> list[Message]:
         """What comes within the time, as soon as something does. Raises ConnectionLost."""
         piece = self._connection.read(timeout_s)
         if not piece:
             return []
+        self._heard_s = time.monotonic()
         messages = self._parser.feed(piece)
         while self._parser.pings:
             self._parser.pings -= 1
             self.pong(b"PONG\r\n")
         return messages
 
+    def ping(self) -> None:
+        """Has the server say that it has read all that was written. Raises ConnectionLost."""
+        self._pings += 1
+        self._pinged_s = time.monotonic()
+        self.pong(b"PING\r\n")
+
     @property
-    def pongs(self) -> int:
-        """How often the server has answered a ping."""
-        return self._parser.pongs
+    def answered(self) -> bool:
+        """Whether the server has answered every ping."""
+        return self._parser.pongs >= self._pings
+
+    def keep_alive(self, silent_s: float) -> None:
+        """Pings a server that has said nothing for half of the time. Raises ConnectionLost if it says nothing for the other half."""
+        now_s = time.monotonic()
+        if now_s - self._heard_s < silent_s / 2:
+            return
+        if self._pinged_s <= self._heard_s:
+            self.ping()
+        elif now_s - self._pinged_s >= silent_s / 2:
+            raise ConnectionLost(f"{self.server} has been silent for {now_s - self._heard_s:.1f} s")
 
     def ask(self, requests: Sequence[tuple[str, Mapping[str, Any]]], deadline_s: float) -> list[dict[str, Any]]:
         """JetStream's answers to requests (subject, body), each put again until it can be answered.
@@ -177,7 +200,7 @@ def connect(spec: ClientSpec, deadline_s: float, *, name: str = "") -> Link:
     while True:
         for server in random.sample(servers, len(servers)):
             try:
-                return _connected(server, max(0.05, min(_TRY_S, deadline_s - time.monotonic())), name)
+                return connected(server, max(0.05, min(_TRY_S, deadline_s - time.monotonic())), name)
             except ConnectionLost as error:
                 problem = f"{server}: {error}"
             if time.monotonic() > deadline_s:
@@ -185,13 +208,42 @@ def connect(spec: ClientSpec, deadline_s: float, *, name: str = "") -> Link:
         time.sleep(_RETRY_S)
 
 
-def _connected(server: str, timeout_s: float, name: str) -> Link:
-    link = Link(connect_to(server, timeout_s))
+class Servers:
+    """The servers, of which a client that has lost one takes the next, and the lost one last. One thread's."""
+
+    def __init__(self, spec: ClientSpec, backoff: Backoff, *, name: str = "") -> None:
+        self._left = deque(spec.service_url.split(","))
+        self._backoff, self._name = backoff, name
+
+    def lose(self, server: str) -> None:
+        """This one has been lost."""
+        self._left.remove(server)
+        self._left.append(server)
+
+    def another(self, within_s: float) -> Link | None:
+        """A connection to the next one. None if it can't be had, or mayn't be tried yet within the time."""
+        wait_s = self._backoff.left_s()
+        time.sleep(min(wait_s, max(0.0, within_s)))
+        if wait_s > within_s:
+            return None
+        link = None
+        with suppress(ConnectionLost):
+            link = connected(self._left[0], _TRY_AGAIN_S, self._name)
+        self._backoff.attempted(succeeded=link is not None)
+        if link is None:
+            self._left.rotate(-1)
+        return link
+
+
+def connected(server: str, timeout_s: float, name: str) -> Link:
+    """A connection to this server. Raises ConnectionLost."""
+    link = Link(connect_to(server, timeout_s), server)
     try:
         options = {**CONNECT, "lang": "samebox", "version": "1", "name": name}
-        link.write(f"CONNECT {json.dumps(options)}\r\nPING\r\n".encode())
+        link.write(f"CONNECT {json.dumps(options)}\r\n".encode())
+        link.ping()
         until_s = time.monotonic() + timeout_s
-        while not link.pongs:
+        while not link.answered:
             if time.monotonic() > until_s:
                 raise ConnectionLost("no answer to a ping")
             link.read(timeout_s)

@@ -41,7 +41,8 @@ def spec_of(
     """How to connect; each message goes to another partition than the one before, unless asked otherwise."""
     told = {"partitions": PARTITIONS, "in_flight": 100, "partitioning": "round-robin", **workload}
     load = Workload("w", 1_000, len(PAYLOAD), 1.0, **told)  # type: ignore[arg-type]
-    return ClientSpec("", server.address, "t", {"acks": acks, "retry_wait_ms": "1"}, load, delivery_timeout_s, 5.0)
+    settings = {"acks": acks, "retry_wait_ms": "1", "reconnect_wait_ms": "10"}
+    return ClientSpec("", server.address, "t", settings, load, delivery_timeout_s, 5.0)
 
 
 def messages_of(pieces: Callable[[bytes], list[bytes]]) -> tuple[list[Message], Parser]:
@@ -109,16 +110,23 @@ def test_what_no_stream_answers_fails_after_the_delivery_timeout(server: Scripte
 
 
 @pytest.mark.parametrize(("leaderless", "stored"), [(2, True), (3, False)])
-def test_a_stream_without_a_leader_is_tried_twice_more(server: ScriptedNats, leaderless: int, stored: bool) -> None:
-    """As the vendor's clients do; then the message has failed."""
+def test_a_stream_without_a_leader_is_tried_as_often_as_is_set(
+    server: ScriptedNats, leaderless: int, stored: bool
+) -> None:
+    """Twice more, as the vendor's clients do; then the message has failed."""
     server.leaderless = leaderless
     told = Told()
-    producer = client.connect_producer(spec_of(server), told)
+    producer = client.connect_producer(with_settings(spec_of(server), retry_attempts="2"), told)
     producer.send(0, PAYLOAD)
     told.wait_for(1)
     producer.close()
     assert (told.acknowledgements, dict(told.failures)) == (([(0, 0)], {}) if stored else ([], {0: "NoResponders"}))
     assert len(server.stream(0).messages) == stored
+
+
+def with_settings(spec: ClientSpec, **settings: str) -> ClientSpec:
+    """With these settings of the client, too."""
+    return dataclasses.replace(spec, settings={**spec.settings, **settings})
 
 
 def test_an_error_instead_of_an_acknowledgement_fails_the_message(server: ScriptedNats) -> None:
@@ -134,36 +142,6 @@ def test_an_error_instead_of_an_acknowledgement_fails_the_message(server: Script
     producer.close()
     assert dict(told.failures) == {1: "JetStream10071"}
     assert sorted(told.acknowledgements) == [(0, 0), (2, 2)]
-
-
-def test_a_lost_connection_fails_what_was_on_its_way_and_the_next_message_goes_on(server: ScriptedNats) -> None:
-    """No message is left without an answer, none is sent again by itself, and sending goes on over another connection."""
-    server.silent = True
-    told = Told()
-    producer = client.connect_producer(spec_of(server), told)
-    for sequence in range(5):
-        producer.send(sequence, PAYLOAD)
-    server.wait_until(lambda: sum(len(each.messages) for each in server.streams.values()) == 5)
-    server.silent = False
-    server.cut()
-    told.wait_for(5)
-    assert dict(told.failures) == dict.fromkeys(range(5), "ConnectionLost")
-    send_patiently(producer, 5)
-    told.wait_for(6)
-    producer.close()
-    assert told.acknowledgements == [(5, 5 % PARTITIONS)]
-
-
-def send_patiently(producer: object, sequence: int) -> None:
-    """Hands over again until the client takes it, as workers do."""
-    deadline_s = time.monotonic() + 5
-    while True:
-        try:
-            producer.send(sequence, PAYLOAD)  # type: ignore[attr-defined]
-            return
-        except Backpressure:
-            assert time.monotonic() < deadline_s
-            time.sleep(0.01)
 
 
 def test_a_full_buffer_is_backpressure(server: ScriptedNats) -> None:
