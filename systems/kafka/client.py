@@ -7,7 +7,6 @@ happens to ask.
 from __future__ import annotations
 
 import ctypes
-import logging
 import threading
 import time
 from collections import Counter
@@ -19,6 +18,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from systems.client import Acknowledgements, Backpressure, ClientError, ClientSpec, printable, take_settings
+from systems.kafka.log_client import quiet_logger
 from systems.keys import keys_of
 
 # Five requests in flight, as the Java client has by default: the next batch grows while they are out. librdkafka's own
@@ -26,13 +26,20 @@ from systems.keys import keys_of
 # messages a second (response p50 30 s instead of 63 ms).
 IN_FLIGHT_REQUESTS = 5
 SETTINGS: Mapping[str, str] = {
-    # Off is librdkafka's default. On, its broker threads spin while the five are out: ten times the client CPU. Off, a
-    # retried request may repeat or reorder messages; the checks for order and duplicates would show it.
+    # Off is librdkafka's default. On, it has no more than five messages of a partition in flight beyond a batch, and its broker threads
+    # spin while these are out and more have come: ten times the client CPU. Off, a retried request may repeat or reorder messages; the
+    # checks for order and duplicates would show it.
     "idempotence": "false",
     "in_flight_requests": str(IN_FLIGHT_REQUESTS),
     # What a consumer asks for at once, of each partition. 1 MiB is librdkafka's default, and the Java client's.
     "max_partition_fetch_bytes": "1048576",
+    # After how long without an answer to a request a broker's connection is given up. 60000 is librdkafka's default.
+    "socket_timeout_ms": "60000",
+    # How long it waits before it connects again: at first, and at most. 100 and 10000 are librdkafka's defaults.
+    "reconnect_backoff_ms": "100",
+    "reconnect_backoff_max_ms": "1000",
 }
+UNDER_FAULTS: Mapping[str, str] = {"idempotence": "true", "socket_timeout_ms": "10000"}
 _KNOWN = {**SETTINGS, "acks": "all"}  # acks is the durability level's
 # what the library calls by an older name than its users do
 _OLDER_NAMES: dict[tuple[str, str], str] = {("acks", "-1"): "all", ("auto.offset.reset", "smallest"): "earliest"}
@@ -44,21 +51,22 @@ _STICKY_AT_LEAST_MS = 10
 _SERVE_EVERY_S = 0.2
 _CLOSE_TIMEOUT_S = 5.0
 _RECEIVE_AT_ONCE = 500
+_ACK_TIMEOUT_MS = 30_000  # librdkafka's default: how long a broker waits for the replicas
 _LARGEST_BUFFER_KIBIBYTES = 2_097_151
-_LOG_LINES = 100
 
 
 def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> KafkaProducer:
     """A producer that has fetched the topic's metadata. Raises ClientError."""
-    client = _made(confluent_kafka.Producer, _producer(spec))
+    errors: Counter[str] = Counter()
+    client = _made(confluent_kafka.Producer, _producer(spec), errors)
     partitions = _find_topic(client, spec)
-    return KafkaProducer(client, spec, partitions, acknowledgements, configuration(spec)["producer"])
+    return KafkaProducer(client, errors, spec, partitions, acknowledgements, configuration(spec)["producer"])
 
 
 def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> KafkaConsumer:
     """A member of the group `subscription` that has its partitions. Raises ClientError."""
     errors: Counter[str] = Counter()
-    client = _made(confluent_kafka.Consumer, _consumer(spec) | {"client.id": name, "group.id": subscription})
+    client = _made(confluent_kafka.Consumer, _consumer(spec) | {"client.id": name, "group.id": subscription}, errors)
     consumer = KafkaConsumer(client, errors, configuration(spec)["consumer"])
     try:
         _find_topic(client, spec)
@@ -74,11 +82,29 @@ def configuration(spec: ClientSpec) -> dict[str, dict[str, str]]:
     return {"producer": printable(_producer(spec)), "consumer": printable(_consumer(spec))}
 
 
-def _producer(spec: ClientSpec) -> dict[str, Any]:
-    settings = take_settings(spec, _KNOWN)
-    timeout_ms = round(spec.delivery_timeout_s * 1000)
+def _settings(spec: ClientSpec) -> dict[str, str]:
+    """Raises ClientError for unknown ones. What isn't acknowledged by all can't be idempotent: the library refuses it."""
+    settings = take_settings(spec, _KNOWN, UNDER_FAULTS)
+    if settings["acks"] != _KNOWN["acks"] and "idempotence" not in spec.settings:
+        settings["idempotence"] = SETTINGS["idempotence"]
+    return settings
+
+
+def _both(spec: ClientSpec) -> dict[str, Any]:
+    settings = _settings(spec)
     return {
         "bootstrap.servers": spec.service_url,
+        "socket.timeout.ms": int(settings["socket_timeout_ms"]),
+        "reconnect.backoff.ms": int(settings["reconnect_backoff_ms"]),
+        "reconnect.backoff.max.ms": int(settings["reconnect_backoff_max_ms"]),
+    }
+
+
+def _producer(spec: ClientSpec) -> dict[str, Any]:
+    settings = _settings(spec)
+    timeout_ms = round(spec.delivery_timeout_s * 1000)
+    return {
+        **_both(spec),
         "acks": settings["acks"],
         "enable.idempotence": settings["idempotence"],
         "max.in.flight.requests.per.connection": int(settings["in_flight_requests"]),
@@ -91,7 +117,7 @@ def _producer(spec: ClientSpec) -> dict[str, Any]:
         "queue.buffering.max.messages": 2 * spec.workload.in_flight + 1_000,
         "queue.buffering.max.kbytes": _LARGEST_BUFFER_KIBIBYTES,
         "delivery.timeout.ms": timeout_ms,
-        "request.timeout.ms": min(30_000, timeout_ms),
+        "request.timeout.ms": min(_ACK_TIMEOUT_MS, timeout_ms, int(settings["socket_timeout_ms"])),
         "compression.type": spec.workload.compression,
         "partitioner": "murmur2_random",  # the Java client's: a key's partition is the same whoever sends
     }
@@ -99,10 +125,10 @@ def _producer(spec: ClientSpec) -> dict[str, Any]:
 
 def _consumer(spec: ClientSpec) -> dict[str, Any]:
     return {
-        "bootstrap.servers": spec.service_url,
+        **_both(spec),
         "auto.offset.reset": "earliest",
         "enable.auto.commit": True,
-        "max.partition.fetch.bytes": int(take_settings(spec, _KNOWN)["max_partition_fetch_bytes"]),
+        "max.partition.fetch.bytes": int(_settings(spec)["max_partition_fetch_bytes"]),
     }
 
 
@@ -110,10 +136,10 @@ class KafkaProducer:
     """See Producer."""
 
     def __init__(
-        self, client: confluent_kafka.Producer, spec: ClientSpec, partitions: int, acknowledgements: Acknowledgements,
-        given: Iterable[str],
+        self, client: confluent_kafka.Producer, errors: Mapping[str, int], spec: ClientSpec, partitions: int,
+        acknowledgements: Acknowledgements, given: Iterable[str],
     ) -> None:  # fmt: skip
-        self._client, self._given = client, given
+        self._client, self._errors, self._given = client, errors, given
         self._produce = client.produce
         self._topic = spec.topic
         self._acknowledgements = acknowledgements
@@ -136,6 +162,9 @@ class KafkaProducer:
             raise Backpressure("_QUEUE_FULL") from None
         except KafkaException as error:
             raise ClientError(error.args[0].name(), error.args[0].str()) from None
+
+    def errors(self) -> Mapping[str, int]:
+        return self._errors
 
     def close(self) -> None:
         if self._closed:
@@ -230,9 +259,14 @@ class KafkaConsumer:
         into.append((message.partition() or 0, value if isinstance(value, bytes) else b""))
 
 
-def _made(kind: type[Any], config: Mapping[str, Any]) -> Any:
+def _made(kind: type[Any], config: Mapping[str, Any], errors: Counter[str]) -> Any:
+    """A client that counts what it meets in `errors`: it tells while it is polled."""
+
+    def note(error: KafkaError) -> None:
+        errors[error.name()] += 1
+
     try:
-        return kind({**config, "log_level": 3, "logger": _quiet_logger()})
+        return kind({**config, "error_cb": note, "log_level": 3, "logger": quiet_logger()})
     except KafkaException as error:
         raise ClientError(error.args[0].name(), error.args[0].str()) from None
 
@@ -281,18 +315,3 @@ def in_force(client: object, names: Iterable[str]) -> dict[str, str]:
         if library.rd_kafka_conf_get(configuration, name.encode(), value, ctypes.byref(room)) == 0:
             found[name] = value.value.decode()
     return {key: _OLDER_NAMES.get((key, value), value) for key, value in found.items()}
-
-
-def _quiet_logger() -> logging.Logger:
-    """Standard error, and no more than so many lines: a client in trouble repeats itself without end."""
-    logger = logging.Logger("librdkafka", logging.ERROR)
-    logger.addHandler(logging.StreamHandler())
-    written = 0
-
-    def first_lines(_record: logging.LogRecord) -> bool:
-        nonlocal written
-        written += 1
-        return written <= _LOG_LINES
-
-    logger.addFilter(first_lines)
-    return logger

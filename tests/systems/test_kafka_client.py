@@ -21,7 +21,15 @@ SPEC = ClientSpec(
     module="systems.kafka.client",
     service_url="",
     topic=TOPIC,
-    settings={"acks": "1", "idempotence": "false", "in_flight_requests": "3", "max_partition_fetch_bytes": "65536"},
+    settings={
+        "acks": "1",
+        "idempotence": "false",
+        "in_flight_requests": "3",
+        "max_partition_fetch_bytes": "65536",
+        "socket_timeout_ms": "50000",
+        "reconnect_backoff_ms": "50",
+        "reconnect_backoff_max_ms": "2500",
+    },
     workload=Workload(
         "w",
         rate_per_s=1,
@@ -49,6 +57,9 @@ GIVEN = {
     "queue.buffering.max.messages": "1200",
     "queue.buffering.max.kbytes": "2097151",
     "delivery.timeout.ms": "2000",
+    "socket.timeout.ms": "50000",
+    "reconnect.backoff.ms": "50",
+    "reconnect.backoff.max.ms": "2500",
     "request.timeout.ms": "2000",
     "compression.type": "lz4",
     "partitioner": "murmur2_random",
@@ -99,6 +110,27 @@ def test_without_batching_every_message_goes_by_itself(spec: ClientSpec) -> None
         }
 
 
+@dataclasses.dataclass(frozen=True)
+class Disturbed(Workload):
+    """A workload that has faults."""
+
+    faults: tuple[object, ...] = (object(),)  # type: ignore[assignment,unused-ignore]
+
+
+def test_where_the_workload_has_faults_messages_are_numbered_and_silence_is_noticed_soon(spec: ClientSpec) -> None:
+    """Unless another setting is asked for; and where not all replicas acknowledge, the library can't number them."""
+    disturbed = dataclasses.replace(spec, workload=Disturbed("w", 1, 8, 1.0), settings={}, delivery_timeout_s=60.0)
+    keys = ("enable.idempotence", "socket.timeout.ms", "request.timeout.ms", "reconnect.backoff.max.ms")
+
+    def told_with(**settings: str) -> tuple[str, ...]:
+        with closing(kafka.connect_producer(dataclasses.replace(disturbed, settings=settings), Told(0))) as producer:
+            return tuple(of(producer, keys).values())
+
+    assert told_with() == ("true", "10000", "10000", "1000")
+    assert told_with(acks="1") == ("false", "10000", "10000", "1000")
+    assert told_with(idempotence="false", socket_timeout_ms="60000") == ("false", "60000", "30000", "1000")
+
+
 def test_what_is_recorded_is_what_the_library_runs_with(spec: ClientSpec) -> None:
     """Key by key, of producer and consumer."""
     recorded = kafka.configuration(spec)
@@ -135,6 +167,7 @@ def test_a_message_that_was_given_up_is_no_acknowledgement(cluster: MockCluster,
         for sequence in range(3):
             producer.send(sequence, b"%08d" % sequence)
         told.wait()
+        assert producer.errors()["_TRANSPORT"] >= 1, "and what the client met is told by itself"
     assert told.acknowledgements == []
     assert sorted(told.failures) == [(sequence, "_MSG_TIMED_OUT") for sequence in range(3)]
 
