@@ -23,6 +23,9 @@ _RETRY_S = 0.2
 _OPERATION_TIMEOUT_S = 30
 # The vendor's defaults. What a partition's queue really holds is the smaller of `receiver_queue` and the total over the partitions.
 SETTINGS: Mapping[str, str] = {"io_threads": "1", "receiver_queue": "1000", "total_receiver_queue": "50000"}
+# What this client does about a broken broker can't be set: the binding hands none of it on. What is outstanding is sent again, in
+# order, for as long as a message may take; that a broker knows what it has is the broker's setting (brokerDeduplicationEnabled).
+UNDER_FAULTS: Mapping[str, str] = {}
 _KNOWN = {**SETTINGS, "topic_prefix": ""}
 _MOST_IN_BATCH = 100_000
 
@@ -127,6 +130,7 @@ class PulsarProducer:
         self._producer = producer
         self._key_of = key_of
         self._acknowledgements = acknowledgements
+        self._watch = ConnectionWatch(producer.is_connected)
 
     def configuration(self) -> Mapping[str, str]:
         return self._given
@@ -142,9 +146,13 @@ class PulsarProducer:
         except pulsar.PulsarException as error:
             raise ClientError(type(error).__name__, str(error)) from None
 
+    def errors(self) -> Mapping[str, int]:
+        return self._watch.errors
+
     def close(self) -> None:
         # never by `shutdown`: it keeps the interpreter locked and waits ten seconds per connection for a callback of ours that
         # has begun and needs the interpreter to end
+        self._watch.end()
         _end(self._client.close)
 
     def _settled(self, sequence: int, result: pulsar.Result, message_id: Any) -> None:
@@ -163,6 +171,7 @@ class PulsarConsumer:
     def __init__(self, client: pulsar.Client, consumer: pulsar.Consumer, given: Mapping[str, str]) -> None:
         self._client, self._given = client, given
         self._consumer = consumer
+        self._watch = ConnectionWatch(consumer.is_connected)
         self._errors: Counter[str] = Counter()
         self._received: Any = None  # and not acknowledged yet
         self._held = False
@@ -198,10 +207,38 @@ class PulsarConsumer:
             self._consumer.acknowledge(message)
 
     def errors(self) -> Mapping[str, int]:
-        return self._errors
+        return self._errors + self._watch.errors
 
     def close(self) -> None:
+        self._watch.end()
         _end(self._client.shutdown)  # without farewells; it calls nothing of ours back
+
+
+class ConnectionWatch:
+    """Counts how often a client stops being connected to all its brokers: the library calls nobody then, but can be asked.
+
+    What is mended within LOOK_EVERY_S may be missed.
+    """
+
+    LOOK_EVERY_S = 0.1
+
+    def __init__(self, connected: Callable[[], bool]) -> None:
+        self.errors: Counter[str] = Counter()
+        self._connected = connected
+        self._ended = threading.Event()
+        threading.Thread(target=self._look, name="connection-watch", daemon=True).start()
+
+    def end(self) -> None:
+        """Looks no more: what is closed isn't lost."""
+        self._ended.set()
+
+    def _look(self) -> None:
+        before = True
+        while not self._ended.wait(self.LOOK_EVERY_S):
+            now = self._connected()
+            if before and not now and not self._ended.is_set():
+                self.errors["Disconnected"] += 1
+            before = now
 
 
 class _RoundRobin:

@@ -36,19 +36,25 @@ class Batch:
 class ScriptedBroker:
     """A context manager that serves any number of connections; `silent`: no message is answered.
 
-    `stored`: messages (payloads) that every subscription is given, from the beginning or from the latest, as it asks.
+    `stored`: messages (payloads) that every subscription is given, from the beginning or from the latest, as it asks. `refusing`: new
+    connections are closed at once. `numbers`: that of each entry, as its
+    producer counts.
     """
 
     partitions: int = 0  # 0 = the topic has none
     silent: bool = False
     stored: tuple[bytes, ...] = ()
+    refusing: bool = False
     batches: list[Batch] = field(default_factory=list)
+    producers: list[Fields] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
     subscriptions: list[Fields] = field(default_factory=list)
     acknowledged: list[Fields] = field(default_factory=list)
     misunderstood: list[int] = field(default_factory=list)
 
     def __enter__(self) -> ScriptedBroker:
         self._open = contextlib.ExitStack()
+        self._connections: list[socket.socket] = []
         self._server = self._open.enter_context(socket.create_server(("127.0.0.1", 0)))
         self.service_url = "pulsar://{}:{}".format(*self._server.getsockname())
         threading.Thread(target=self._accept, name="scripted-broker", daemon=True).start()
@@ -59,10 +65,20 @@ class ScriptedBroker:
             self._server.shutdown(socket.SHUT_RDWR)
         self._open.close()
 
+    def cut(self) -> None:
+        """Ends every connection."""
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 connection = self._open.enter_context(self._server.accept()[0])
+                if self.refusing:
+                    connection.close()
+                    continue
+                self._connections.append(connection)
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
@@ -90,6 +106,7 @@ class ScriptedBroker:
             url = text(1, self.service_url.encode())
             yield frame_of(LOOKUP_RESPONSE, url + whole(3, 1) + whole(4, request) + whole(5, 1))
         elif kind == PRODUCER:
+            self.producers.append(asked)
             yield frame_of(PRODUCER_SUCCESS, whole(1, request) + text(2, b"producer"))
         elif kind == SEND:
             yield from self._receipt(asked, rest)
@@ -108,6 +125,7 @@ class ScriptedBroker:
     def _receipt(self, asked: Fields, rest: bytes) -> Iterator[bytes]:
         start = 6 if rest.startswith(CHECKED) else 0
         metadata = fields(rest[start + 4 : start + 4 + int.from_bytes(rest[start : start + 4])])
+        self.numbers.append(number(asked, 2))
         self.batches.append(Batch(number(asked, 3, 1), number(metadata, 8)))
         if not self.silent:
             whose = whole(1, number(asked, 1)) + whole(2, number(asked, 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -85,6 +86,35 @@ def test_a_message_that_was_given_up_is_no_acknowledgement() -> None:
     assert told.failures == [(sequence, "Timeout") for sequence in range(MESSAGES)]
 
 
+def test_what_a_lost_connection_left_without_an_answer_is_sent_again_under_its_own_number() -> None:
+    """In order, by a producer of the same name: a broker that numbers messages knows what it has. The loss is told."""
+    told = Told(3)
+    with ScriptedBroker(silent=True) as broker:
+        spec = dataclasses.replace(
+            SPEC, service_url=broker.service_url, workload=dataclasses.replace(WORKLOAD, batching=False)
+        )
+        with closing(pulsar.connect_producer(spec, told)) as producer:
+            for sequence in range(3):
+                producer.send(sequence, b"%08d" % sequence)
+            wait_until(lambda: len(broker.numbers) == 3)
+            broker.silent, broker.refusing = False, True
+            broker.cut()
+            wait_until(lambda: producer.errors() == {"Disconnected": 1})
+            broker.refusing = False
+            told.wait()
+    assert (told.acknowledgements, told.failures) == ([(sequence, 0) for sequence in range(3)], [])
+    assert broker.numbers == [0, 1, 2] * 2
+    assert [each[4] for each in broker.producers[1:]] == [[b"producer"]] * (len(broker.producers) - 1)
+
+
+def wait_until(true: Callable[[], bool], within_s: float = 20.0) -> None:
+    """Raises AssertionError if it isn't so in time."""
+    deadline_s = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
 def test_a_consumer_has_what_was_there_before_it() -> None:
     """It asks for the subscription's earliest message, shares by partition, and acknowledges what it has received."""
     with ScriptedBroker(stored=(b"one", b"two")) as broker:
@@ -113,6 +143,9 @@ def test_a_message_is_handed_over_before_it_is_acknowledged() -> None:
 
         def acknowledge(self, message: Message) -> None:
             calls.append(f"acknowledge {message.at}")
+
+        def is_connected(self) -> bool:
+            return True
 
     @dataclasses.dataclass(frozen=True)
     class Message:
@@ -144,11 +177,16 @@ def test_what_is_recorded_is_what_the_library_was_given(monkeypatch: pytest.Monk
             del logger
             given["client"] = {"service_url": service_url, **options}
 
-        def create_producer(self, topic: str, **options: Any) -> None:
+        def create_producer(self, topic: str, **options: Any) -> Library:
             given["producer"] = {"topic": topic, **options}
+            return self
 
-        def subscribe(self, topic: str, subscription: str, **options: Any) -> None:
+        def subscribe(self, topic: str, subscription: str, **options: Any) -> Library:
             given["consumer"] = {"topic": topic, "subscription": subscription, **options}
+            return self
+
+        def is_connected(self) -> bool:
+            return True
 
     monkeypatch.setattr("systems.pulsar.client.pulsar.Client", Library)
     settings = {"io_threads": "3", "receiver_queue": "7", "total_receiver_queue": "8", "topic_prefix": "ns/"}
