@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from systems.client import Acknowledgements, ClientError, ClientSpec, printable, take_settings
-from systems.connection import ConnectionLost
+from systems.connection import PERSISTENCE, ConnectionLost, persistence_of
 from systems.valkey.consumer_client import ValkeyConsumer, join_groups
 from systems.valkey.lane_client import Terms
 from systems.valkey.producer_client import ValkeyProducer
@@ -26,7 +26,10 @@ SETTINGS: Mapping[str, str] = {
     # How many messages a consumer asks for at once, over its partitions, and how often its positions are taken down.
     "read_messages": "500",
     "position_every_ms": "1000",
+    **PERSISTENCE,
 }
+# A server doesn't know what it has: nothing protects what is sent again.
+UNDER_FAULTS: Mapping[str, str] = {}
 # how many replicas WAIT waits for, and whether there are replies at all, are the durability level's
 _KNOWN = {**SETTINGS, "wait_replicas": "0", "replies": "true"}
 
@@ -66,6 +69,7 @@ def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> ValkeyCo
         positions,
         at_once=int(settings["read_messages"]),
         position_every_s=int(settings["position_every_ms"]) / 1e3,
+        persistence=persistence_of(settings),
         given=configuration(spec)["consumer"],
     )
 
@@ -73,8 +77,10 @@ def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> ValkeyCo
 def configuration(spec: ClientSpec) -> dict[str, dict[str, str]]:
     """See ClientModule."""
     settings, terms = _settings(spec), _terms(spec)
-    shared: dict[str, Any] = {"server": spec.service_url, "protocol": 2, "tcp_nodelay": True}
+    of_both = {key: settings[key] for key in PERSISTENCE if key != "resend"}
+    shared: dict[str, Any] = {"server": spec.service_url, "protocol": 2, "tcp_nodelay": True, **of_both}
     producer = {
+        "resend": settings["resend"],
         "connections": settings["connections"],
         "in_flight_batches": terms.batches,
         "wait_replicas": terms.replicas,
@@ -102,6 +108,7 @@ def _terms(spec: ClientSpec) -> Terms:
         # without WAIT nothing is gained by holding batches back: the window alone bounds
         batches=int(settings["in_flight_batches"]) if settings["wait_replicas"] != "0" else workload.in_flight + 1,
         delivery_timeout_s=spec.delivery_timeout_s,
+        persistence=persistence_of(settings),
     )
 
 

@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from systems.client import ClientError, ClientSpec
-from systems.connection import ConnectionLost
+from systems.connection import Backoff, ConnectionLost, Persistence
 from systems.valkey.entries_client import EntryReader
-from systems.valkey.resp_client import ErrorReply, Link, Reply, connect, connect_serving, encoded
+from systems.valkey.resp_client import ErrorReply, Link, Reply, connect, encoded, serving
 from systems.valkey.topic_client import stream_of
 
 _BLOCK_S = 5.0
-_SILENT_S = 3 * _BLOCK_S  # a read that is neither answered nor timed out for so long is lost
-_RECONNECT_S = 1.0
+_TRY_S = 1.0
 _CLOSE_S = 2.0
 
 
@@ -56,7 +55,7 @@ class ValkeyConsumer:
 
     def __init__(
         self, link: Link, spec: ClientSpec, subscription: str, positions: Mapping[int, bytes],
-        *, at_once: int, position_every_s: float, given: Mapping[str, str],
+        *, at_once: int, position_every_s: float, persistence: Persistence, given: Mapping[str, str],
     ) -> None:  # fmt: skip
         self._link: Link | None = link
         self._spec, self._subscription, self._given = spec, subscription, given
@@ -67,6 +66,10 @@ class ValkeyConsumer:
         self._count = max(1, at_once // max(1, len(positions)))
         self._every_s, self._noted_s = position_every_s, time.monotonic()
         self._asked_s = 0.0
+        self._silent_s = (
+            _BLOCK_S + persistence.silent_s
+        )  # a read that is neither answered nor timed out for so long is lost
+        self._backoff = Backoff(persistence.reconnect_wait_s, persistence.reconnect_most_s)
         self._errors: Counter[str] = Counter()
         self._held = self._closed = False
 
@@ -117,8 +120,8 @@ class ValkeyConsumer:
         if self._reader.whole:
             self._ask(link)
         piece = link.read(timeout_s)
-        if not piece and time.monotonic() - self._asked_s > _SILENT_S:
-            raise ConnectionLost(f"no reply to a read within {_SILENT_S:g} s")
+        if not piece and time.monotonic() - self._asked_s > self._silent_s:
+            raise ConnectionLost(f"no reply to a read within {self._silent_s:g} s")
         for partition, number, payload in self._reader.feed(piece):
             self._positions[partition] = number
             into.append((partition, payload))
@@ -159,10 +162,13 @@ class ValkeyConsumer:
 
     def _reconnected(self, within_s: float) -> Link | None:
         """It goes on where it was: what came of the lost reply is kept, the rest comes again."""
-        until_s = time.monotonic() + min(_RECONNECT_S, max(0.0, within_s))
-        try:
-            self._link = connect_serving(self._spec.service_url, until_s, about=f"topic {self._spec.topic}")
-        except ClientError:
+        time.sleep(max(0.0, min(within_s, self._backoff.left_s())))
+        if self._backoff.left_s():
             return None
+        try:
+            self._link = serving(self._spec.service_url, _TRY_S)
+        except ClientError:
+            self._link = None
+        self._backoff.attempted(succeeded=self._link is not None)
         self._reader = self._new_reader()
         return self._link

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 from systems.client import Acknowledgements, ClientError
-from systems.connection import ConnectionLost
-from systems.valkey.resp_client import Link, connect_serving, encoded
+from systems.connection import Backoff, ConnectionLost, Persistence
+from systems.valkey.resp_client import Link, encoded, serving
 from systems.valkey.session_client import TIMED_OUT, Batch, Message, Session
 
 _LOOK_EVERY_S = 0.1
 _SLICE_S = 0.001
 _CLOSE_TIMEOUT_S = 5.0
-_RECONNECT_S = 2.0
+_TRY_S = 1.0
 NO_REPLIES = encoded("CLIENT", "REPLY", "OFF")
 
 
@@ -35,10 +36,15 @@ class Terms:
     message_bytes: int
     batches: int
     delivery_timeout_s: float
+    persistence: Persistence
 
 
 class Lane:
-    """One writing thread, one connection. Messages of one lane reach the server in the order in which they were handed over."""
+    """One writing thread, one connection. Messages of one lane reach the server in the order in which they were handed over.
+
+    What a lost connection leaves without its replies is sent again over the next one, before what follows. The server may have it
+    already: entries have the server's ids, so it can't tell.
+    """
 
     def __init__(self, link: Link, terms: Terms, acknowledgements: Acknowledgements) -> None:
         self._terms, self._acknowledgements = terms, acknowledgements
@@ -46,7 +52,11 @@ class Lane:
         self._slots = threading.Semaphore(terms.batches)
         self._closed = False
         self.taken = 0  # batches so far
+        self.errors: Counter[str] = Counter()
+        self._backoff = Backoff(terms.persistence.reconnect_wait_s, terms.persistence.reconnect_most_s)
+        self._left: list[Batch] = []  # to be sent again, in order; each has its slot
         self._session = self._begin(link)
+        self._lost: Session | None = None  # the last one that is over
         self._thread = threading.Thread(target=self._write, name="writer", daemon=True)
         self._thread.start()
 
@@ -63,21 +73,30 @@ class Lane:
         """Gives up on what isn't acknowledged. Idempotent, bounded in time, never raises."""
         if self._closed:
             return
-        self._closed = self._session.closing = True
+        self._closed = True
         self._session.link.close()
         self._queue.put(None)
         self._thread.join(_CLOSE_TIMEOUT_S)
+        self._session.link.close()  # it may have been made meanwhile
         self._session.join(_CLOSE_TIMEOUT_S)
+        for batch in self._session.left() + self._left:
+            self._give_up(batch, "Closed")
         while (message := self._next(0.0)) is not None:
             self._acknowledgements.failed(message.sequence, "Closed")
 
     def _begin(self, link: Link) -> Session:
         if not self._terms.replies:
             link.write(NO_REPLIES)
-        return Session(link, self._acknowledgements, replicas=self._terms.replicas, settled=self._slots.release)
+        return Session(
+            link, self._acknowledgements,
+            replicas=self._terms.replicas, settled=self._slots.release,
+            silent_s=self._terms.persistence.silent_s, alive=self._alive,
+        )  # fmt: skip
 
     def _write(self) -> None:
         while not self._closed:
+            if self._session.ended and not self._recover():
+                continue
             # the slot first: while there is none, the batch grows
             if not self._slots.acquire(timeout=_LOOK_EVERY_S):
                 continue
@@ -114,57 +133,95 @@ class Lane:
             return None
 
     def _send(self, batch: Batch) -> None:
-        session = self._session
-        if session.ended and not self._reconnected(batch):
-            return
-        session = self._session
-        left_s = batch.deadline_s - time.monotonic()
+        """Writes a batch, or notes it as left where the connection is gone."""
+        session, left_s = self._session, batch.deadline_s - time.monotonic()
         if left_s <= 0:
             self._give_up(batch, TIMED_OUT)
             return
         commands = [message.command for message in batch.messages]
-        if not self._terms.replies:
-            self._send_blindly(session, batch, b"".join(commands))
-            return
-        if self._terms.replicas:
+        if self._terms.replies and self._terms.replicas:
             commands.append(encoded("WAIT", self._terms.replicas, max(1, round(left_s * 1e3))))
-        if not session.expect(batch):
-            self._give_up(batch, "ConnectionLost")
+        if self._terms.replies and not session.expect(batch):
+            self._left.append(batch)
             return
         try:
             session.link.write(b"".join(commands))
         except ConnectionLost:
-            session.link.close()  # its reader notices, and settles all that is outstanding, this batch as well
-
-    def _send_blindly(self, session: Session, batch: Batch, content: bytes) -> None:
-        try:
-            session.link.write(content)
-        except ConnectionLost as error:
-            session.link.close()
-            self._give_up(batch, error.name)
+            session.link.close()  # its reader notices, and leaves all that is outstanding, this batch as well
+            if not self._terms.replies:
+                self._left.append(batch)
             return
-        for message in batch.messages:
-            self._acknowledgements.acknowledged(message.sequence, message.partition)
-        self._slots.release()
+        if not self._terms.replies:
+            for message in batch.messages:
+                self._acknowledgements.acknowledged(message.sequence, message.partition)
+            self._slots.release()
 
-    def _reconnected(self, batch: Batch) -> bool:
-        """A new connection before the batch's time is up; else the batch is given up."""
-        while not self._closed and time.monotonic() < batch.deadline_s:
-            until_s = min(batch.deadline_s, time.monotonic() + _RECONNECT_S)
-            try:
-                link = connect_serving(self._terms.server, until_s, about="the producer's server")
-            except ClientError:
-                continue
-            try:
-                self._session = self._begin(link)
-            except ConnectionLost:
-                continue
-            if self._closed:  # meanwhile: nobody else would end it
-                self._session.closing = True
-                link.close()
-            return True
-        self._give_up(batch, "Closed" if self._closed else TIMED_OUT)
-        return False
+    def _recover(self) -> bool:
+        """Connects again, once, when it is time to, and sends what was left. False if there is no connection yet."""
+        if self._session is not self._lost:
+            self._session.join(_CLOSE_TIMEOUT_S)
+            self._lost = self._session
+            self._left[:0] = self._session.left()
+            self._note_loss()
+        self._give_up_late()
+        link = self._connected()
+        if link is None:
+            return False
+        try:
+            self._session = self._begin(link)
+        except ConnectionLost:
+            return False
+        left, self._left = self._left, []
+        for batch in left:
+            self._send(batch)
+        return True
+
+    def _note_loss(self) -> None:
+        if self._closed:
+            return
+        self.errors["ConnectionLost"] += 1
+        if not self._terms.persistence.resend:
+            left, self._left = self._left, []
+            for batch in left:
+                self._give_up(batch, "ConnectionLost")
+
+    def _give_up_late(self) -> None:
+        """All that may not wait any longer, also of what has been handed over meanwhile."""
+        now_s = time.monotonic()
+        left, self._left = self._left, []
+        for batch in left:
+            if batch.deadline_s <= now_s:
+                self._give_up(batch, TIMED_OUT)
+            else:
+                self._left.append(batch)
+        while self._slots.acquire(blocking=False):
+            following = self._gather() if self._queue.qsize() else None
+            if following is None:
+                self._slots.release()
+                return
+            if following.deadline_s > now_s:
+                self._left.append(following)
+            else:
+                self._give_up(following, TIMED_OUT)
+
+    def _connected(self) -> Link | None:
+        time.sleep(min(_LOOK_EVERY_S, self._backoff.left_s()))
+        if self._closed or self._backoff.left_s():
+            return None
+        try:
+            link = serving(self._terms.server, _TRY_S)
+        except ClientError:
+            link = None
+        self._backoff.attempted(succeeded=link is not None)
+        return link
+
+    def _alive(self) -> bool:
+        """Whether the server answers at all: asked over another connection."""
+        try:
+            serving(self._terms.server, _TRY_S).close()
+        except ClientError:
+            return False
+        return True
 
     def _give_up(self, batch: Batch, error: str) -> None:
         for message in batch.messages:

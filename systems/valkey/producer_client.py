@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from systems.client import Acknowledgements, Backpressure, ClientError, ClientSpec
@@ -49,6 +50,9 @@ class ValkeyProducer:
         else:
             command = b"%b$%d\r\n%b\r\n$1\r\nm\r\n$%d\r\n%b\r\n" % (head, len(key), key, len(payload), payload)
         lane.put(Message(sequence, partition, command, time.monotonic()))
+
+    def errors(self) -> Mapping[str, int]:
+        return sum((lane.errors for lane in self._lanes), Counter())
 
     def close(self) -> None:
         self._closed = True

@@ -124,22 +124,37 @@ def connect(server: str, timeout_s: float) -> Link:
     return Link(connect_to(server, timeout_s))
 
 
+class NotServing(ClientError):
+    """The server doesn't serve; `lasting`: and won't in a moment."""
+
+    def __init__(self, problem: str, *, lasting: bool) -> None:
+        super().__init__("NotServing", problem)
+        self.problem, self.lasting = problem, lasting
+
+
+def serving(server: str, timeout_s: float) -> Link:
+    """A connection to a server that serves now. Raises NotServing."""
+    link = None
+    try:
+        link = connect(server, timeout_s)
+        [pong] = link.ask([encoded("PING")], time.monotonic() + timeout_s)
+        if pong == b"PONG":
+            return link
+        problem = pong.message if isinstance(pong, ErrorReply) else repr(pong)
+        lasting = not problem.startswith(_NOT_YET)
+    except ConnectionLost as error:
+        problem, lasting = str(error), False
+    if link is not None:
+        link.close()
+    raise NotServing(problem, lasting=lasting)
+
+
 def connect_serving(server: str, deadline_s: float, *, about: str) -> Link:
     """A connection to a server that serves, tried again until the deadline (monotonic). Raises ClientError, with what it is `about`."""
     while True:
-        left_s = deadline_s - time.monotonic()
-        link = None
         try:
-            link = connect(server, max(0.05, min(_TRY_S, left_s)))
-            [pong] = link.ask([encoded("PING")], time.monotonic() + max(0.05, min(_TRY_S, left_s)))
-            if pong == b"PONG":
-                return link
-            problem = pong.message if isinstance(pong, ErrorReply) else repr(pong)
-            lasting = not problem.startswith(_NOT_YET)
-        except ConnectionLost as error:
-            problem, lasting = str(error), False
-        if link is not None:
-            link.close()
-        if lasting or time.monotonic() + _RETRY_S > deadline_s:
-            raise ClientError("NotServing", f"{about} at {server}: {problem}")
+            return serving(server, max(0.05, min(_TRY_S, deadline_s - time.monotonic())))
+        except NotServing as error:
+            if error.lasting or time.monotonic() + _RETRY_S > deadline_s:
+                raise ClientError("NotServing", f"{about} at {server}: {error.problem}") from None
         time.sleep(_RETRY_S)

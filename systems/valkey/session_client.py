@@ -43,21 +43,23 @@ class Session:
     """A connection's replies, read by a thread of its own until the connection ends.
 
     `replicas`: how many must have a batch before any of it counts as acknowledged, told by one WAIT after it; 0 = there is no WAIT,
-    and each message counts as soon as the server replies. `settled` is called once for each batch. What the connection takes with it
-    is reported failed.
+    and each message counts as soon as the server replies. `settled` is called once for each batch. A server that says nothing for
+    `silent_s` although a batch is outstanding, and isn't `alive` then, is given up: WAIT alone may keep one silent that is.
     """
 
     def __init__(
-        self, link: Link, acknowledgements: Acknowledgements, *, replicas: int, settled: Callable[[], None]
+        self, link: Link, acknowledgements: Acknowledgements, *, replicas: int, settled: Callable[[], None],
+        silent_s: float, alive: Callable[[], bool],
     ) -> None:  # fmt: skip
         self.link = link
         self._acknowledgements, self._replicas, self._settled = acknowledgements, replicas, settled
+        self._silent_s, self._alive = silent_s, alive
+        self._heard_s = time.monotonic()
         self._lock = threading.Lock()
         self._outstanding: deque[Batch] = deque()
         self._ended = False
         self._rest = b""
         self._in_id = False  # the next line is the id of an entry
-        self.closing = False
         self._thread = threading.Thread(target=self._read, name="acknowledgements", daemon=True)
         self._thread.start()
 
@@ -77,30 +79,42 @@ class Session:
         """Waits for the end, after `link` was closed."""
         self._thread.join(timeout_s)
 
+    def left(self) -> list[Batch]:
+        """What has no reply, or wasn't on its replicas yet, once the connection is gone; to be asked once."""
+        # without WAIT those that have a reply are settled; with it none is before the whole batch
+        batches = [
+            Batch(batch.messages[0 if self._replicas else batch.answered :], batch.deadline_s)
+            for batch in self._outstanding
+        ]
+        self._outstanding.clear()
+        return batches
+
     def _read(self) -> None:
-        why = "ConnectionLost"
         try:
             while not self._late():
-                self._take(self.link.read(_LOOK_EVERY_S))
-            why = TIMED_OUT
-        except ConnectionLost as error:
-            why = error.name
+                piece = self.link.read(_LOOK_EVERY_S)
+                if piece:
+                    self._heard_s = time.monotonic()
+                    self._take(piece)
+        except ConnectionLost:
+            pass  # what is left says it
         self.link.close()
         with self._lock:
             self._ended = True
-        for batch in self._outstanding:
-            # without WAIT those that have a reply are settled; with it none is before the whole batch
-            first = 0 if self._replicas else batch.answered
-            for message in batch.messages[first:]:
-                self._acknowledgements.failed(message.sequence, "Closed" if self.closing else why)
-            self._settled()
 
     def _late(self) -> bool:
-        """Whether the oldest batch has had no answer for longer than it may take."""
+        """Whether the oldest batch has had no answer for longer than it may take, or the server none for anything."""
+        now_s = time.monotonic()
         try:
-            return time.monotonic() > self._outstanding[0].deadline_s + _GRACE_S
+            batch = self._outstanding[0]
         except IndexError:
+            self._heard_s = now_s  # it wasn't asked for anything
             return False
+        if now_s - self._heard_s > self._silent_s:
+            if not self._alive():
+                return True
+            self._heard_s = now_s
+        return now_s > batch.deadline_s + _GRACE_S
 
     def _take(self, piece: bytes) -> None:
         """Entry ids hold no line ends, so all replies are lines: "$15" and an id, "-OOM ...", or WAIT's ":1"."""

@@ -237,25 +237,6 @@ def test_without_replies_written_is_acknowledged(server: ScriptedServer) -> None
     assert server.said("CLIENT", "REPLY", "OFF") and not server.said("WAIT")
 
 
-def test_a_lost_connection_fails_what_was_on_it_and_is_made_anew(server: ScriptedServer) -> None:
-    """Nobody knows of those; what is sent afterwards is acknowledged."""
-    told = Told(3)
-    with closing(client.connect_producer(spec_of(server), told)) as producer:
-        server.silent = True
-        producer.send(0, b"lost")
-        while not server.said("WAIT"):
-            time.sleep(0.001)
-        server.drop()
-        while not told.failures:
-            time.sleep(0.001)
-        server.silent = False
-        producer.send(1, b"after")
-        producer.send(2, b"that")
-        told.wait()
-    assert told.failures == [(0, "ConnectionLost")]
-    assert sorted(at for at, _ in told.acknowledgements) == [1, 2]
-
-
 def test_a_server_that_does_not_answer_is_given_up(server: ScriptedServer) -> None:
     """Each message is reported failed soon after its time is up, also those that were never written."""
     told = Told(3)
@@ -386,6 +367,7 @@ def test_the_configuration_is_told_whole(server: ScriptedServer) -> None:
         "server": server.url, "protocol": "2", "tcp_nodelay": "true", "connections": "2", "in_flight_batches": "2",
         "wait_replicas": "1", "replies": "true", "delivery_timeout_ms": "5000", "batching": "true", "batch_delay_ms": "5",
         "batch_bytes": "4096", "compression": "none",
+        "resend": "true", "reconnect_wait_ms": "100", "reconnect_most_ms": "1000", "silent_ms": "10000",
     }  # fmt: skip
     alone = client.configuration(spec_of(server, {"wait_replicas": "0"}, in_flight=70))
     assert alone["producer"]["in_flight_batches"] == "71", "without WAIT the window alone bounds"

@@ -28,11 +28,15 @@ class Stream:
 class ScriptedServer:
     """Serves until closed. `replicas`: what WAIT replies. `refusals`: replies to the next messages, in place of taking them.
 
-    `silent`: it reads and answers nothing. `commands` is all that was said to it, but for payloads of messages.
+    `silent`: it answers nothing. `deaf`: and does nothing, as one that is frozen. `waiting`: WAIT alone isn't answered.
+    `replies_left`: after so many replies the connection ends before the next. `commands` is all that was said to it, but for payloads
+    of messages.
     """
 
     def __init__(self, topic: str, partitions: int, *, replicas: int = 2) -> None:
         self.replicas, self.silent = replicas, False
+        self.deaf = self.waiting = False
+        self.replies_left: int | None = None
         self.refusals: list[bytes] = []
         self.greeting = b"+PONG\r\n"
         self.hashes = {topic.encode(): str(partitions).encode()}
@@ -83,12 +87,18 @@ class ScriptedServer:
                 if words == [b"CLIENT", b"REPLY", b"OFF"]:
                     replies = False
                     continue
+                if self.deaf:
+                    continue
                 reply = self._reply(words)
                 if not reply:
                     self.problems.append(repr(words)[:200])
                     return
-                if replies and not self.silent:
+                if self.replies_left == 0:
+                    self.replies_left = None
+                    return
+                if replies and not self.silent and not (self.waiting and words[0] == b"WAIT"):
                     connection.sendall(reply)
+                    self.replies_left = None if self.replies_left is None else self.replies_left - 1
 
     def _reply(self, words: Words) -> bytes:
         """Empty = no such command may be said."""
