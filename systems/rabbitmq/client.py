@@ -9,6 +9,7 @@ from typing import Any
 
 import systems.rabbitmq.frames_client as amqp
 from systems.client import Acknowledgements, ClientError, ClientSpec, printable, take_settings
+from systems.connection import PERSISTENCE, persistence_of
 from systems.rabbitmq.consumer_client import RabbitConsumer, Reading
 from systems.rabbitmq.lane_client import Lane, terms_of
 from systems.rabbitmq.link_client import Link, connect
@@ -23,7 +24,11 @@ SETTINGS: Mapping[str, str] = {
     "heartbeat_s": "60",
     # Of a producer. Partitions go by them in turn; the node of a partition's turn has its leader, as queues are made.
     "connections_per_node": "1",
+    # A node is given up that says nothing for two heartbeats: there is no other time for its silence.
+    **{key: value for key, value in PERSISTENCE.items() if key != "silent_ms"},
 }
+# A queue doesn't know what it has: nothing protects what is sent again. Ids of messages are the stream protocol's alone.
+UNDER_FAULTS: Mapping[str, str] = {"heartbeat_s": "5"}
 # what a partition is, and whether anything is confirmed, are the durability level's
 _KNOWN = {**SETTINGS, "queue_type": QUORUM, "confirms": "true"}
 _TYPES = (QUORUM, STREAM_TYPE)
@@ -32,7 +37,7 @@ _TYPES = (QUORUM, STREAM_TYPE)
 def connect_producer(spec: ClientSpec, acknowledgements: Acknowledgements) -> RabbitProducer:
     """A producer that has found the topic's queues, connected to every node. Raises ClientError."""
     settings, nodes = _settings(spec), spec.service_url.split(",")
-    terms = terms_of(spec, confirms=settings["confirms"] == "true")
+    terms = terms_of(spec, persistence_of(settings), confirms=settings["confirms"] == "true")
     deadline_s = time.monotonic() + spec.connect_timeout_s
     links: list[Link] = []
     try:
@@ -76,6 +81,7 @@ def connect_consumer(spec: ClientSpec, subscription: str, name: str) -> RabbitCo
         streams=settings["queue_type"] == STREAM_TYPE,
         prefetch=int(settings["prefetch"]),
         acknowledge_every_s=int(settings["acknowledge_every_ms"]) / 1e3,
+        persistence=persistence_of(settings),
     )
 
     def again(deadline_s: float, prepare: Callable[[Link, float], None]) -> Link:
@@ -96,15 +102,18 @@ def configuration(spec: ClientSpec) -> dict[str, dict[str, str]]:
         "tcp_nodelay": True,
         "heartbeat_s": settings["heartbeat_s"],
         "queue_type": settings["queue_type"],
+        "reconnect_wait_ms": settings["reconnect_wait_ms"],
+        "reconnect_most_ms": settings["reconnect_most_ms"],
     }
     producer = {
+        "resend": settings["resend"],
         "confirms": settings["confirms"],
         "mandatory": True,
         "delivery_mode": 2,
         "delivery_timeout_ms": round(spec.delivery_timeout_s * 1e3),
         "batched": False,
         "connections_per_node": settings["connections_per_node"],
-        "written_at_once": terms_of(spec, confirms=True).at_once,
+        "written_at_once": terms_of(spec, persistence_of(settings), confirms=True).at_once,
         "compression": workload.compression,
     }
     consumer = {"prefetch": settings["prefetch"], "acknowledge_every_ms": settings["acknowledge_every_ms"]}
@@ -115,7 +124,7 @@ def configuration(spec: ClientSpec) -> dict[str, dict[str, str]]:
 
 def _settings(spec: ClientSpec) -> dict[str, str]:
     """Raises ClientError for what this client can't do."""
-    settings, workload = take_settings(spec, _KNOWN), spec.workload
+    settings, workload = take_settings(spec, _KNOWN, UNDER_FAULTS), spec.workload
     if settings["queue_type"] not in _TYPES:
         raise ClientError("unknown setting", f"queue_type is {settings['queue_type']!r}; known: {', '.join(_TYPES)}")
     if not 1 <= int(settings["prefetch"]) <= 65_535:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import systems.rabbitmq.frames_client as amqp
 from systems.client import ClientError
-from systems.connection import ConnectionLost
+from systems.connection import Backoff, ConnectionLost, Persistence
 from systems.rabbitmq.frames_client import Frame, TableValue
 from systems.rabbitmq.link_client import Link
 from systems.rabbitmq.topic_client import queue_of
 
 _RETRY_S = 0.25
-_RECONNECT_S = 1.0
+_RECONNECT_S = 2.0
 _CLOSE_S = 2.0
 _MULTIPLE = 1
 
@@ -35,6 +35,7 @@ class Reading:
     streams: bool
     prefetch: int
     acknowledge_every_s: float
+    persistence: Persistence
 
 
 @dataclass
@@ -64,6 +65,7 @@ class RabbitConsumer:
         self._unacknowledged = self._last_tag = 0
         self._acknowledged_s = 0.0
         self._link: Link | None = None
+        self._backoff = Backoff(reading.persistence.reconnect_wait_s, reading.persistence.reconnect_most_s)
         self._begin(deadline_s)
 
     def configuration(self) -> Mapping[str, str]:
@@ -162,11 +164,18 @@ class RabbitConsumer:
             link.close()
 
     def _reconnected(self, within_s: float) -> Link | None:
-        """Queues send again what wasn't acknowledged; streams go on behind what was received."""
-        try:
-            self._begin(time.monotonic() + min(_RECONNECT_S, max(0.0, within_s)))
-        except ClientError:
+        """Queues send again what wasn't acknowledged; streams go on behind what was received.
+
+        Takes longer than it may where a node doesn't answer: what is cut off too soon never succeeds on a busy machine.
+        """
+        time.sleep(max(0.0, min(within_s, self._backoff.left_s())))
+        if self._backoff.left_s():
             return None
+        try:
+            self._begin(time.monotonic() + _RECONNECT_S)
+        except ClientError:
+            self._link = None
+        self._backoff.attempted(succeeded=self._link is not None)
         return self._link
 
     def _begin(self, deadline_s: float) -> None:

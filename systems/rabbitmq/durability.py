@@ -110,10 +110,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "how much may be unacknowledged",
-        "a window of messages per producer, the same for every system: a rate can't exceed window x producers / latency. What fails "
-        "is never sent again, and the queue may have it all the same",
-        "whichever system answers sooner, in a search for the highest rate; systems whose clients send again, where connections "
-        "break",
+        "a window of messages per producer, the same for every system: a rate can't exceed window x producers / latency. What a "
+        "lost connection leaves without an answer is sent again, and the queue may have it twice",
+        "whichever system answers sooner, in a search for the highest rate; systems that know what they have, where connections break",
         _ALL,
     ),
     Difference(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from systems.client import Backpressure, ClientError, ClientSpec
@@ -37,6 +38,9 @@ class RabbitProducer:
         if lane.pending >= self._room:
             raise Backpressure("TooManyPending")
         lane.put(Message(sequence, partition, payload, key, time.monotonic()))
+
+    def errors(self) -> Mapping[str, int]:
+        return sum((lane.errors for lane in self._lanes), Counter())
 
     def close(self) -> None:
         self._closed = True

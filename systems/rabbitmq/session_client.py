@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import systems.rabbitmq.frames_client as amqp
@@ -29,20 +29,22 @@ class Message(NamedTuple):
 class Session:
     """A channel's outstanding messages, by delivery tag: the number of a message on its channel, from 1.
 
-    A message that isn't confirmed within `delivery_timeout_s` is reported failed, and what the connection takes with it as well.
-    `blocked` is the node's reason for making publishers wait, empty if it doesn't.
+    A message that isn't confirmed within `delivery_timeout_s` is reported failed. `nacked` takes those that the node says it couldn't
+    handle. `blocked` is the node's reason for making publishers wait, empty if it doesn't.
     """
 
-    def __init__(self, link: Link, acknowledgements: Acknowledgements, *, delivery_timeout_s: float) -> None:
+    def __init__(
+        self, link: Link, acknowledgements: Acknowledgements, *, delivery_timeout_s: float, nacked: Callable[[Message], None]
+    ) -> None:  # fmt: skip
         self.link = link
-        self._acknowledgements, self._timeout_s = acknowledgements, delivery_timeout_s
+        self._acknowledgements, self._timeout_s, self._nacked = acknowledgements, delivery_timeout_s, nacked
         self._lock = threading.Lock()
         self._outstanding: dict[int, Message] = {}
         self._next, self._oldest = 1, 1
         self._returned: tuple[str, int, bytes] | None = None  # why, how long, what of it is here
         self._returning = ""
         self.blocked = ""
-        self.ended = self.closing = False
+        self.ended = False
         self._thread = threading.Thread(target=self._read, name="acknowledgements", daemon=True)
         self._thread.start()
 
@@ -60,12 +62,18 @@ class Session:
                     self._next += 1
             return not self.ended
 
+    def left(self) -> list[Message]:
+        """What has no confirm, in order, once the connection is gone; to be asked once."""
+        left = list(self._outstanding.values())
+        self._outstanding.clear()
+        return left
+
     def join(self, timeout_s: float) -> None:
         """Waits for the end, after `link` was closed."""
         self._thread.join(timeout_s)
 
     def _read(self) -> None:
-        why, looked_s = "ConnectionLost", time.monotonic()
+        looked_s = time.monotonic()
         try:
             while True:
                 for each in self.link.read(_LOOK_EVERY_S):
@@ -73,20 +81,17 @@ class Session:
                 if (now_s := time.monotonic()) - looked_s >= _LOOK_EVERY_S:
                     looked_s = now_s
                     self._give_up_late(now_s)
-        except ConnectionLost as error:
-            why = error.name
+        except ConnectionLost:
+            pass  # what is left says it
         self.link.close()
         with self._lock:
             self.ended = True
-        for message in self._outstanding.values():
-            self._acknowledgements.failed(message.sequence, "Closed" if self.closing else why)
-        self._outstanding.clear()
 
     def _take(self, frame: Frame) -> None:
         number = frame.method
         if number in (amqp.BASIC_ACK, amqp.BASIC_NACK):
             tag, multiple = amqp.tag_and_flag(frame.payload)
-            self._settle(tag, multiple=multiple, error="" if number == amqp.BASIC_ACK else "Nacked")
+            self._settle(tag, multiple=multiple, nacked=number == amqp.BASIC_NACK)
         elif number == amqp.CONNECTION_BLOCKED:
             self.blocked = amqp.short_at(frame.payload, 4) or "unknown reason"
         elif number == amqp.CONNECTION_UNBLOCKED:
@@ -104,13 +109,17 @@ class Session:
                 self._give_back(reason, before + frame.payload)
                 self._returned = None
 
-    def _settle(self, tag: int, *, multiple: bool, error: str) -> None:
+    def _settle(self, tag: int, *, multiple: bool, nacked: bool) -> None:
         """A confirm of one message, or of all up to it."""
         if not 0 < tag < self._next:
             raise ConnectionLost(f"a confirm of message {tag}; {self._next - 1} were sent")
         for at in range(self._oldest, tag + 1) if multiple else (tag,):
-            if (message := self._outstanding.pop(at, None)) is not None:
-                self._tell(message, error)
+            if (message := self._outstanding.pop(at, None)) is None:
+                continue
+            if nacked:
+                self._nacked(message)
+            else:
+                self._acknowledgements.acknowledged(message.sequence, message.partition)
         while self._oldest < self._next and self._oldest not in self._outstanding:
             self._oldest += 1
 
@@ -119,7 +128,7 @@ class Session:
         for tag, message in list(self._outstanding.items()):
             if message.payload == payload:
                 del self._outstanding[tag]
-                self._tell(message, reason or "Returned")
+                self._acknowledgements.failed(message.sequence, reason or "Returned")
                 return
 
     def _give_up_late(self, now_s: float) -> None:
@@ -130,10 +139,4 @@ class Session:
             if now_s - message.given_s < self._timeout_s:
                 break  # the others were given later
             del self._outstanding[tag]
-            self._tell(message, "Blocked" if self.blocked else "TimedOut")
-
-    def _tell(self, message: Message, error: str) -> None:
-        if error:
-            self._acknowledgements.failed(message.sequence, error)
-        else:
-            self._acknowledgements.acknowledged(message.sequence, message.partition)
+            self._acknowledgements.failed(message.sequence, "Blocked" if self.blocked else "TimedOut")

@@ -165,7 +165,7 @@ def test_a_producer_has_no_more_connections_than_partitions(
 
 
 def test_a_node_that_is_gone_is_left_for_another(node: ScriptedNode, other: ScriptedNode) -> None:
-    """What was on its way to it fails; its partitions' next messages go by a node that is there."""
+    """What was on its way to it, and its partitions' next messages, go by a node that is there."""
     other.confirm = "none"
     told = Told(3)
     with closing(client.connect_producer(spec_of(node, service_url=f"{node.url},{other.url}"), told)) as producer:
@@ -176,9 +176,9 @@ def test_a_node_that_is_gone_is_left_for_another(node: ScriptedNode, other: Scri
         told.wait_for(2)
         producer.send(5, b"five")
         told.wait()
-    assert told.failures == [(1, "ConnectionLost")]
-    assert sorted(told.acknowledgements) == [(0, 0), (5, 1)]
-    assert node.payloads("t-1") == [b"five"]
+        assert producer.errors() == {"ConnectionLost": 1}
+    assert (sorted(told.acknowledgements), told.failures) == ([(0, 0), (1, 1), (5, 1)], [])
+    assert node.payloads("t-1") == [b"one", b"five"]
 
 
 def test_a_node_that_is_frozen_is_left_for_another(node: ScriptedNode) -> None:
@@ -205,11 +205,23 @@ def test_a_long_message_goes_in_frames_that_the_node_takes(node: ScriptedNode) -
 
 
 def test_a_refused_message_fails_alone(node: ScriptedNode) -> None:
-    """A node that says no to one has the others."""
+    """A node that says no to one has the others; with sending again switched off, or it would be tried once more."""
     node.nack = {3}
-    told = sent(spec_of(node), 6)
+    told = sent(spec_of(node, {"resend": "false"}), 6)
     assert told.failures == [(2, "Nacked")]
     assert len(told.acknowledgements) == 5
+
+
+def test_a_message_that_the_node_could_not_handle_is_sent_again(node: ScriptedNode) -> None:
+    """After a while, behind the others; and it is told."""
+    node.nack = {3}
+    told = Told(6)
+    with closing(client.connect_producer(spec_of(node), told)) as producer:
+        for at in range(6):
+            producer.send(at, b"%d" % at)
+        told.wait()
+        assert producer.errors() == {"Nacked": 1}
+    assert ([sequence for sequence, _ in told.acknowledgements][-1], told.failures) == (2, [])
 
 
 def test_a_message_that_reaches_no_queue_fails(node: ScriptedNode) -> None:
@@ -252,11 +264,29 @@ def test_a_node_that_makes_publishers_wait_is_told(node: ScriptedNode) -> None:
     assert told.failures == [(0, "Blocked")]
 
 
-def test_a_lost_connection_fails_what_was_on_its_way_and_the_next_message_goes_on(node: ScriptedNode) -> None:
-    """On a new channel, which is made as the first one was; nothing is sent a second time."""
+def test_what_a_lost_connection_left_without_confirms_is_sent_again(node: ScriptedNode) -> None:
+    """On a new channel, which is made as the first one was, before what follows. The queue has it twice: it can't know."""
     node.confirm = "none"
     told = Told(3)
     with closing(client.connect_producer(spec_of(node), told)) as producer:
+        producer.send(0, b"one")
+        producer.send(4, b"two")
+        await_that(lambda: len(node.payloads("t-0")) == 2)
+        node.confirm = "each"
+        node.drop()
+        producer.send(8, b"three")
+        told.wait()
+        assert producer.errors() == {"ConnectionLost": 1}
+    assert (sorted(told.acknowledgements), told.failures) == ([(0, 0), (4, 0), (8, 0)], [])
+    assert (85, 10) in node.channels[-1].said
+    assert node.payloads("t-0") == [b"one", b"two", b"one", b"two", b"three"]
+
+
+def test_nothing_is_sent_again_where_that_is_switched_off(node: ScriptedNode) -> None:
+    """What was on its way has failed, and the next message goes on."""
+    node.confirm = "none"
+    told = Told(3)
+    with closing(client.connect_producer(spec_of(node, {"resend": "false"}), told)) as producer:
         producer.send(0, b"one")
         producer.send(1, b"two")
         await_that(lambda: node.payloads("t-1"))
@@ -267,15 +297,28 @@ def test_a_lost_connection_fails_what_was_on_its_way_and_the_next_message_goes_o
         told.wait()
     assert sorted(told.failures) == [(0, "ConnectionLost"), (1, "ConnectionLost")]
     assert told.acknowledgements == [(2, 2)]
-    assert (85, 10) in node.channels[-1].said
     assert sum(map(len, node.queues.values())) == 3
+
+
+def test_without_a_node_every_message_waits_until_its_timeout_and_no_longer(node: ScriptedNode) -> None:
+    """Each fails once; nothing is left over when the producer is closed."""
+    told = Told(300)
+    with closing(client.connect_producer(spec_of(node, delivery_timeout_s=0.5), told)) as producer:
+        node.close()
+        began_s = time.monotonic()
+        for at in range(300):
+            producer.send(at, b"x")
+        told.wait_for(1)
+        assert time.monotonic() - began_s >= 0.5
+        told.wait()
+    assert sorted(told.failures) == [(at, "TimedOut") for at in range(300)]
 
 
 def test_a_channel_that_the_node_closes_is_a_lost_connection(node: ScriptedNode) -> None:
     """With what was on its way."""
     node.confirm = "none"
     told = Told(1)
-    with closing(client.connect_producer(spec_of(node), told)) as producer:
+    with closing(client.connect_producer(spec_of(node, {"resend": "false"}), told)) as producer:
         producer.send(0, b"one")
         await_that(lambda: node.payloads("t-0"))
         node.say(method((20, 40), struct.pack(">H", 406) + short("PRECONDITION_FAILED") + bytes(4)))
@@ -287,7 +330,7 @@ def test_a_confirm_of_nothing_ends_the_connection(node: ScriptedNode) -> None:
     """It is taken for no other message's."""
     node.confirm = "none"
     told = Told(1)
-    with closing(client.connect_producer(spec_of(node), told)) as producer:
+    with closing(client.connect_producer(spec_of(node, {"resend": "false"}), told)) as producer:
         producer.send(0, b"one")
         await_that(lambda: node.payloads("t-0"))
         node.say(method((60, 80), struct.pack(">QB", 7, 1)))
@@ -481,7 +524,9 @@ def test_a_node_that_falls_silent_is_given_up() -> None:
     node = ScriptedNode("t", 4, heartbeat_s=1)
     node.confirm = "none"
     told = Told(1)
-    with closing(client.connect_producer(spec_of(node, delivery_timeout_s=60.0), told)) as producer:
+    with closing(
+        client.connect_producer(spec_of(node, {"resend": "false"}, delivery_timeout_s=60.0), told)
+    ) as producer:
         producer.send(0, b"into the void")
         told.wait_for(1, 6.0)
         assert told.failures == [(0, "ConnectionLost")]
@@ -552,6 +597,7 @@ def test_the_whole_configuration_is_told(node: ScriptedNode) -> None:
         "servers": node.url, "protocol": "AMQP 0-9-1", "tcp_nodelay": "true", "heartbeat_s": "60", "queue_type": "quorum",
         "confirms": "true", "mandatory": "true", "delivery_mode": "2", "delivery_timeout_ms": "5000", "batched": "false",
         "connections_per_node": "1", "written_at_once": "256", "compression": "none",
+        "resend": "true", "reconnect_wait_ms": "100", "reconnect_most_ms": "1000",
     }  # fmt: skip
     assert (told["consumer"]["prefetch"], told["consumer"]["acknowledge_every_ms"]) == ("50", "1000")
     with (
