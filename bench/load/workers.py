@@ -150,7 +150,9 @@ class Workers:
                 "bytes": sum(file.bytes for file in worker.files),
                 "errors": worker.latest.get("errors"),
                 "unanswered": worker.latest.get("in_flight"),
+                "client_errors": worker.latest.get("client_errors"),
                 "repeated": worker.latest.get("repeated"),
+                "late": worker.latest.get("late"),
                 "foreign": worker.latest.get("foreign"),
             }
             for worker in self.all

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +46,16 @@ class SendLog:
         self.acked = 0
         self.failures = 0
         self.handed_over = 0
-        self.repeated = 0  # acknowledgements of messages that were settled already
+        self.repeated = 0  # answers to messages that had one already
+        self.late = 0  # acknowledgements of messages that had been given up: stored, and failed all the same
         self.first_ack_ns: int | None = None
         self._producer = producer
         self._files, self._writer = files, RecordWriter(files)
         self._on_settled = on_settled
         self._blocks: dict[int, Block] = {}
+        self._given_up: dict[
+            int, NDArray[np.uint8]
+        ] = {}  # of blocks that are written: a bit for each message that failed
         self._lock = threading.Lock()
         self._closed = False
 
@@ -72,7 +76,7 @@ class SendLog:
         with self._lock:
             position = sequence % CHUNK_MESSAGES
             if self._closed or block is None or block.acked[position] or (block.errors and position in block.errors):
-                self.repeated += not self._closed
+                self._acknowledged_again(sequence, block)
                 return
             block.acked[position] = now
             block.partition[position] = partition
@@ -82,6 +86,16 @@ class SendLog:
                 self.first_ack_ns = now
         if self._on_settled is not None:
             self._on_settled()
+
+    def _acknowledged_again(self, sequence: int, block: Block | None) -> None:
+        key, position = divmod(sequence, CHUNK_MESSAGES)
+        if block is not None:
+            given_up = position in block.errors
+        else:
+            bits = self._given_up.get(key)
+            given_up = bits is not None and bool(np.unpackbits(bits[position // 8])[position % 8])
+        self.late += not self._closed and given_up
+        self.repeated += not self._closed and not given_up
 
     def failed(self, sequence: int, error: str) -> None:
         block = self._blocks.get(sequence // CHUNK_MESSAGES)
@@ -111,6 +125,8 @@ class SendLog:
         for key, block in list(self._blocks.items()):
             if block.passed and block.settled == len(block.intended_ns):
                 self._write(block, len(block.intended_ns))
+                if block.errors:
+                    self._given_up[key] = _bits(block.errors)
                 del self._blocks[key]
         self._writer.tick()
 
@@ -148,6 +164,13 @@ class SendLog:
     def _epoch(self, monotonic: array[int]) -> NDArray[np.int64]:
         times = np.frombuffer(monotonic, np.int64)
         return np.where(times == NEVER_NS, NEVER_NS, times + self._files.anchor_ns)
+
+
+def _bits(positions: Iterable[int]) -> NDArray[np.uint8]:
+    """A bit for each message of a block, set for these."""
+    flags = np.zeros(CHUNK_MESSAGES, np.bool_)
+    flags[list(positions)] = True
+    return np.packbits(flags)
 
 
 def _turns_come(intended_ns: NDArray[np.int64], until_ns: int, block: Block) -> int:

@@ -86,6 +86,7 @@ class _Work:
             pool=workload.payload_pool,
         )
         client, probed_ms = self.connection.producer(job, self.module, log)
+        errors_before = Counter(client.errors())
         self._ready(client)
         start_ns = control.await_start(job.start_timeout_s)
         if start_ns is None:
@@ -124,9 +125,11 @@ class _Work:
         first_ms = probed_ms
         if first_ms is None and log.first_ack_ns is not None:
             first_ms = (log.first_ack_ns - start_monotonic_ns) / 1e6
-        self.emit("done", {**counts(), **spent, "repeated": log.repeated, "first_acknowledgement_ms": first_ms})
-        if log.in_flight or log.failures:
-            self.connection.close()
+        told = {"repeated": log.repeated, "late": log.late, "first_acknowledgement_ms": first_ms}
+        client_errors = dict(Counter(client.errors()) - errors_before)
+        self.emit("done", {**counts(), **spent, **told, "client_errors": client_errors})
+        if log.in_flight or log.failures or client_errors:
+            self.connection.close()  # an answer may still come, and would count for a message of the next job
 
     def consume(self) -> None:
         job, control, clock = self.job, self.control, self.clock
@@ -169,7 +172,7 @@ class _Work:
         write_waiting()
         log.close()
         control.require_in_time()
-        self.emit("done", {**counts(), **spent, "errors_by_name": dict(errors())})
+        self.emit("done", {**counts(), **spent, "client_errors": dict(errors())})
 
     def _files(self) -> RecordFiles:
         return RecordFiles(

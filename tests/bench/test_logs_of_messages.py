@@ -40,6 +40,30 @@ def test_a_message_acknowledged_twice_has_its_first_time(tmp_path: Path) -> None
     assert rows["phase"] == ["warmup", "measure"]
 
 
+def test_an_acknowledgement_of_a_message_that_was_given_up_is_late_and_no_repeat(tmp_path: Path) -> None:
+    """The message stays failed; what came too late is counted, also when its row has been written."""
+    files: list[WrittenFile] = []
+    log = send_log(tmp_path, files)
+    block = log.open(0, np.arange(20))
+    log.handed_over = 20
+    for sequence in range(20):
+        log.acknowledged(sequence, 0) if sequence != 9 else log.failed(sequence, "TimedOut")
+    log.acknowledged(9, 0)
+    assert (log.late, log.repeated) == (1, 0)
+    block.passed = True
+    log.sweep()
+    log.acknowledged(9, 0)
+    log.acknowledged(8, 0)
+    assert (log.late, log.repeated) == (2, 1)
+    assert (log.acked, log.failures) == (19, 1)
+    log.close(iter(()), 100)
+    log.acknowledged(9, 0)
+    assert (log.late, log.repeated) == (2, 1), "rows and counts no longer change"
+    [file] = files
+    rows = pq.read_table(tmp_path / file.name).to_pylist()
+    assert (rows[9]["acked_ns"], rows[9]["error"]) == (None, "TimedOut")
+
+
 def test_what_was_never_sent_has_rows_up_to_the_end(tmp_path: Path) -> None:
     """Also of chunks that the sender never came to: as many as had their turn, and no more."""
     files: list[WrittenFile] = []

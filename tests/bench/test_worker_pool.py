@@ -133,6 +133,15 @@ def test_a_connection_from_which_answers_are_missing_is_given_up(clients: list[T
     assert sum(received) == broker.stored["t"] - first.consumed_rows
 
 
+def test_a_connection_that_was_lost_meanwhile_is_given_up_and_told(clients: list[ThreadHost]) -> None:
+    """All its messages were answered, but what was sent again may be answered once more, and not as the next run's."""
+    with FakeBroker(["t", "probe"], behaviour=Behaviour(disconnect=True)) as broker:
+        first, _ = run_all(clients, spec_of(broker), spec_of(broker))
+    assert broker.connections == WORKERS + WORKLOAD.producers + 2 * WORKLOAD.producers
+    told = [worker["client_errors"] for worker in first.workers if worker["role"] == "producer"]
+    assert told == [{"Disconnected": 1}] * WORKLOAD.producers
+
+
 def test_nothing_is_sent_before_what_must_be_over_is(clients: list[ThreadHost]) -> None:
     """It is called once a run, when all workers are connected and before any of them has been told when to start."""
     seen: list[tuple[int, int]] = []
