@@ -134,8 +134,8 @@ def test_an_unknown_profile_names_the_choices(tmp_path: Path) -> None:
     """A misspelt profile would be a published campaign without its settings."""
     said = refusal(tmp_path, GOOD.replace("seed = 7", 'seed = 7\nsystem_profile = "sn2021"'))
     assert "key 'system_profile': unknown profile 'sn2021'" in said
-    assert "Valid choices: brokers-bench, sn2020, sn2022, vendor-default." in said
-    assert all_profiles() == ("brokers-bench", "sn2020", "sn2022", "vendor-default")
+    assert "Valid choices: brokers-bench, sn2020, sn2022, vendor-client, vendor-default." in said
+    assert all_profiles() == ("brokers-bench", "sn2020", "sn2022", "vendor-client", "vendor-default")
     with pytest.raises(InvalidInput, match=r"There are: brokers-bench"):
         system_profile(SYSTEMS["kafka"].profiles, "sn2021")
 
@@ -186,6 +186,16 @@ def test_the_clients_defaults_say_what_kind_a_value_is(system: str) -> None:
     defaults = importlib.import_module(SYSTEMS[system].client_module).SETTINGS
     assert defaults
     assert all(value.isdecimal() or value in ("true", "false") for value in defaults.values())
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_what_vendors_do_when_brokers_break_is_one_key_away(system: str) -> None:
+    """Each system has the profile; what clients do otherwise under faults, it takes back, with values of the right kind."""
+    client = SYSTEMS[system].client
+    assert "vendor-client" in profile_names(SYSTEMS[system].profiles)
+    own = profile_of(system, "vendor-client", None).settings.get("client", {})
+    assert client.UNDER_FAULTS.keys() <= own.keys() <= client.SETTINGS.keys()
+    assert wrong_client_settings({system: {"client": own}}) == []
 
 
 def test_a_promise_that_settings_change_is_said() -> None:
