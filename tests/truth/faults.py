@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from socket import inet_aton
+from socket import inet_aton, inet_ntoa
 
 import pytest
 
@@ -89,6 +89,15 @@ def processes_of(root: Path) -> dict[int, str]:
 def worker_pids(client_root: Path) -> list[int]:
     """The load workers on a client host, in the order of their start: consumers first."""
     return sorted(pid for pid, command in processes_of(client_root).items() if "bench.worker.main" in command)
+
+
+def peers_of(pid: int) -> set[str]:
+    """The IPv4 addresses that a process has open TCP connections to."""
+    links = [str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()]
+    own = {link.removeprefix("socket:[").removesuffix("]") for link in links if link.startswith("socket:")}
+    rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+    remote = [row[2].split(":")[0] for row in rows if row[3] == "01" and row[9] in own]
+    return {inet_ntoa(bytes.fromhex(address)[::-1]) for address in remote}
 
 
 def connection_pids(root: Path) -> list[int]:
