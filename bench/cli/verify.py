@@ -63,7 +63,7 @@ def _print(file: Path, done: Verification) -> None:
     for each in done.differences:
         click.echo(f"differs    {_line(f'{each.where}: {each.what}')} [{each.kind}]")
     for unchecked in done.unchecked:
-        click.echo(f"unchecked  {_line(unchecked.what)}")
+        click.echo(f"{'unchecked' if unchecked.matters else 'note':9}  {_line(unchecked.what)}")
     if not done.has_records:
         click.echo("It holds no records of messages, so nobody can recompute its figures.")
     if any(each.kind in OF_A_VERSION for each in done.differences) and (other := _other_version(done)):
@@ -82,7 +82,7 @@ def _line(text: str) -> str:
 
 def _verdict(done: Verification) -> str:
     if done.is_identical:
-        return "IDENTICAL. Every hash, row and counter agrees, and every figure was recomputed to the last digit."
+        return "IDENTICAL. Every hash, row and counter agrees, and every figure was recomputed, digit by digit."
     count = len(done.differences)
     if count:
         return f"DIFFERS in {count} {'thing' if count == 1 else 'things'}."

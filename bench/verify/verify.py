@@ -125,7 +125,7 @@ def examine(
     return replace(looked, found=tuple(told), trials=len(trials), made_with=_made_with(manifest))
 
 
-def recompute(unpacked: Path, make_report: MakesReports, out: Path) -> Iterator[Difference]:
+def recompute(unpacked: Path, make_report: MakesReports, out: Path) -> Iterator[Found]:
     """The report of an unpacked bundle against the one that its records give, which is made in `out`. Raises MissingRequirement."""
     try:
         make_report(Results(unpacked), out)

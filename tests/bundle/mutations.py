@@ -140,10 +140,13 @@ def figure_edited(draft: Draft, target: Path) -> Named:
     told = [path for path in sorted((draft.root / "report").rglob("*")) if path.suffix in (".json", ".csv", ".html")]
     file = draft.draw.choice(told)
     text = file.read_text()
-    digits = list(re.finditer(r"(?<=[\d.])\d(?=[\d.,<\s])", text))
-    found = draft.draw.choice(digits)
+    # of a number's first nine: what comes after the twelfth may be another CPU's
+    digits = list(re.finditer(r"(?<![\d.])(?:0\.0*)?[1-9][\d.]{0,8}", text))
+    number = draft.draw.choice(digits)
+    found = draft.draw.choice(list(re.finditer(r"[1-9]", number.group())))
+    at = number.start() + found.start()
     other = draft.draw.choice([digit for digit in "0123456789" if digit != found.group()])
-    file.write_text(text[: found.start()] + other + text[found.end() :])
+    file.write_text(text[:at] + other + text[at + 1 :])
     draft.seal(target)
     name = str(file.relative_to(draft.root))
     return Named(("bytes",) if draft.forger == "careless" else ("report",), name)

@@ -98,7 +98,8 @@ def find(
         differences = list(examine(opened, unpacked, expected).differences)
     if differences or make_report is None:
         return differences, False
-    return list(recompute(unpacked, make_report, folder / "report")), True
+    found = recompute(unpacked, make_report, folder / "report")
+    return [each for each in found if isinstance(each, Difference)], True
 
 
 def _root_of(bundle: Path) -> str:
