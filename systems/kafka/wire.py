@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,7 @@ QUICK_S = 5.0  # in the midst of a trial: one that takes longer may be frozen, a
 RETRY_S = 0.2
 NONE, TIMED_OUT, EXISTS, NOT_CONTROLLER = 0, 7, 36, 41  # error codes of the protocol
 LATER = (TIMED_OUT, NOT_CONTROLLER)  # whatever will be possible when the controller has been found
-# A controller takes 10,000 records in one request; and the command line that has it sent takes some hundred topics.
-RECORDS_AT_ONCE = 1000
+TOPICS_AT_ONCE = 100  # a command line takes some hundred
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,8 @@ class Wire:
     def create(
         self, topics: Sequence[NewTopic], complete: Callable[[Partition], bool] = has_leader_and_copies
     ) -> list[Partition]:
-        """Makes those that aren't there, waits until each partition has all its copies and is complete, and returns what they are then.
+        """Makes those that aren't there, in this order, waits until each partition has all its copies and is complete, and returns what
+        they are then.
 
         Raises DeploymentError for one that is refused, and after a time that grows with the partitions.
         """
@@ -132,8 +132,13 @@ class Wire:
     def _not_made(self, topics: Sequence[NewTopic]) -> list[str]:
         """Asks for those that aren't there. Those that have to be asked for again, with the reason."""
         later = []
-        for some in in_pieces(topics):
-            for name, (error, message) in self.ask("create", topics=some).items():
+        wanted = [
+            {"name": new.topic.name, "partitions": new.topic.partitions, "replicas": new.replicas}
+            | {"settings": dict(new.settings)}
+            for new in topics
+        ]
+        for at in range(0, len(wanted), TOPICS_AT_ONCE):
+            for name, (error, message) in self.ask("create", topics=wanted[at : at + TOPICS_AT_ONCE]).items():
                 if error not in (NONE, EXISTS, *LATER):
                     raise DeploymentError(f"{self._system}: topic {name} can't be made: error {error}, {message}")
                 later += [f"{name} (error {error})"] if error in LATER else []
@@ -154,22 +159,6 @@ class Wire:
         if "failed" in answer:
             raise DeploymentError(f"{self._system}: asked on {self._host.name} for {verb}: {answer['failed']}")
         return answer["answer"]
-
-
-def in_pieces(topics: Sequence[NewTopic]) -> Iterator[list[dict[str, Any]]]:
-    """Topics as the agent takes them, as many at a time as a controller and a command line take."""
-    piece: list[dict[str, Any]] = []
-    records = 0
-    for new in topics:
-        own = 1 + new.topic.partitions + len(new.settings)
-        if piece and records + own > RECORDS_AT_ONCE:
-            yield piece
-            piece, records = [], 0
-        sizes = {"partitions": new.topic.partitions, "replicas": new.replicas}
-        piece.append({"name": new.topic.name, **sizes, "settings": dict(new.settings)})
-        records += own
-    if piece:
-        yield piece
 
 
 def partitions(told: Mapping[str, Any]) -> list[Partition]:

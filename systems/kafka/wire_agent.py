@@ -159,13 +159,11 @@ def metadata(response: Reader) -> dict[str, Any]:
     return {"controller": controller, "brokers": brokers, "topics": dict(response.list(topic))}
 
 
-def create_request(topics: list[dict[str, Any]], timeout_s: float) -> bytes:
-    def one(topic: dict[str, Any]) -> bytes:
-        settings = [text(key) + text(value) for key, value in topic["settings"].items()]
-        sizes = number("i", topic["partitions"]) + number("h", topic["replicas"])
-        return text(topic["name"]) + sizes + array([]) + array(settings)
-
-    return array([one(topic) for topic in topics]) + number("i", round(timeout_s * 1000)) + number("b", 0)
+def create_request(topic: dict[str, Any], timeout_s: float) -> bytes:
+    settings = [text(key) + text(value) for key, value in topic["settings"].items()]
+    sizes = number("i", topic["partitions"]) + number("h", topic["replicas"])
+    topics = array([text(topic["name"]) + sizes + array([]) + array(settings)])
+    return topics + number("i", round(timeout_s * 1000)) + number("b", 0)
 
 
 def created(response: Reader) -> dict[str, list[Any]]:
@@ -310,7 +308,11 @@ def answer_of(broker: Broker, request: dict[str, Any]) -> Any:
             raise ValueError("no broker is the controller yet")
         host, port = found["brokers"][found["controller"]]
         with Broker(host, port, timeout_s) as controller:
-            return created(controller.ask(CREATE_TOPICS, create_request(request["topics"], timeout_s)))
+            made: dict[str, list[Any]] = {}
+            # one after the other, so that brokers spread each one's partitions evenly over their disks
+            for topic in request["topics"]:
+                made.update(created(controller.ask(CREATE_TOPICS, create_request(topic, timeout_s))))
+            return made
     raise ValueError(f"unknown verb {verb!r}")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
+from shlex import join
 
 import pytest
 
@@ -44,7 +44,7 @@ def quorum_of(deployment: KafkaDeployment) -> int:
     [node, *_] = deployment.processes
     classpath = f"{node.host.record.root}/{deployment._software}/libs/*"
     tool = ("org.apache.kafka.tools.MetadataQuorumCommand", "--bootstrap-server", service_url(deployment.processes))
-    command = shlex.join(("java", f"@{tool_arguments(node)}", "-cp", classpath, *tool, "describe", "--status"))
+    command = join(("java", f"@{tool_arguments(node)}", "-cp", classpath, *tool, "describe", "--status"))
     [leader] = re.findall(r"^LeaderId:\s+(\d+)$", node.host.run(command, timeout_s=120.0).stdout, re.M)
     return int(leader)
 
@@ -95,6 +95,7 @@ def test_a_coordinator_that_is_killed_is_followed_by_another(nodes: ThreeNodes) 
 def test_a_replaced_broker_is_a_full_replica_again(nodes: ThreeNodes) -> None:
     """It comes back without any data and gets all of them from the others: what lies on its disk is what lies on theirs."""
     deployment = nodes.deployment
+    assert isinstance(deployment, KafkaDeployment)
     replaced, other = deployment.placement(0, 0).followers
     kill(replaced)
     empty(deployment, replaced)

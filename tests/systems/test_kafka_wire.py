@@ -24,12 +24,10 @@ from systems.kafka.layout import CLIENT_PORT, asked
 from systems.kafka.wire import (
     ANSWER_S,
     QUICK_S,
-    RECORDS_AT_ONCE,
     NewTopic,
     Partition,
     Setting,
     Wire,
-    in_pieces,
     layout_of,
     partitions,
 )
@@ -161,16 +159,6 @@ def test_where_copies_differ_all_numbers_are_told() -> None:
     ]
     assert layout_of(Topic("t", 2), found) == {"partitions": "2", "replication.factor": "2,3"}
     assert layout_of(Topic("none", 2), found)["partitions"] == "0"
-
-
-@pytest.mark.parametrize(("count", "partitions", "pieces"), [(10, 10, 1), (20, 100, 3), (2, 5000, 2)])
-def test_many_topics_are_made_in_several_requests(count: int, partitions: int, pieces: int) -> None:
-    """Each with as many records as a controller takes, or one topic that has more; none is left out."""
-    topics = [NewTopic(Topic(f"t{at}", partitions), 3, {"retention.ms": "-1"}) for at in range(count)]
-    found = list(in_pieces(topics))
-    assert [each["name"] for piece in found for each in piece] == [new.topic.name for new in topics]
-    assert len(found) == pieces
-    assert all(len(piece) == 1 or len(piece) * (partitions + 2) <= RECORDS_AT_ONCE for piece in found)
 
 
 def question(verb: str, answer_s: float = QUICK_S, **what: Any) -> str:
