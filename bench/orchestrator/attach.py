@@ -60,7 +60,7 @@ class Attached:
         campaign = state.claim.campaign if state.claim else ""
         if state.phase in ("died", "failed"):
             self._start_again(state)
-            log_from = state.log_end
+            log_from = 0  # its log is a new one
         state = self._until_it_ends(campaign, log_from)
         fetch_results(self.host, campaign, self.results, self.detail)
         if state.phase != "finished":

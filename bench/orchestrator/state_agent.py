@@ -38,6 +38,8 @@ def state(request: dict[str, Any]) -> dict[str, Any]:
     log = folder / "log"
     size = log.stat().st_size if log.exists() else 0
     begin = max(0, size - LOG_TAIL_BYTES) if request["log_from"] is None else request["log_from"]
+    if begin > size:  # it was started again, by somebody else, with a new log
+        begin = 0
     text = b""
     if size > begin:
         with log.open("rb") as file:
