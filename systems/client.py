@@ -66,7 +66,7 @@ def connects_alike(one: ClientSpec, other: ClientSpec) -> bool:
 
 def expects_faults(workload: Workload) -> bool:
     """Whether something is done to the brokers meanwhile, so that clients have to send again."""
-    return bool(getattr(workload, "faults", ()))
+    return bool(workload.faults)
 
 
 class Acknowledgements(Protocol):

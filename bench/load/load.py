@@ -46,8 +46,8 @@ _TELL_WORKER_S = 0.001
 def limits_for(workload: Workload) -> Limits:
     """The usual limits, with time to connect to all partitions and to tell all workers when to start."""
     more_s = _CONNECT_PARTITION_S * workload.topics * workload.partitions
-    # a system that a fault keeps from answering hasn't stopped answering by itself
-    disturbed_s = max((fault.for_s or 0.0 for fault in workload.faults), default=0.0)
+    # how long a system doesn't answer after a fault is what is asked
+    disturbed_s = workload.measure_s if workload.faults else 0.0
     return Limits(
         ready_s=Limits.ready_s + more_s,
         nothing_acknowledged_s=Limits.nothing_acknowledged_s + disturbed_s,

@@ -11,10 +11,13 @@ from contextlib import closing
 import confluent_kafka
 import pytest
 
+from contract.fault import Fault
 from contract.workload import Workload
 from systems.client import ClientSpec, Consumer, Producer
 from systems.kafka import client as kafka
 from tests.systems.told import Told
+
+FAULTS = (Fault(1.0, "kill"),)
 
 TOPIC = "t"
 SPEC = ClientSpec(
@@ -110,16 +113,11 @@ def test_without_batching_every_message_goes_by_itself(spec: ClientSpec) -> None
         }
 
 
-@dataclasses.dataclass(frozen=True)
-class Disturbed(Workload):
-    """A workload that has faults."""
-
-    faults: tuple[object, ...] = (object(),)  # type: ignore[assignment,unused-ignore]
-
-
 def test_where_the_workload_has_faults_messages_are_numbered_and_silence_is_noticed_soon(spec: ClientSpec) -> None:
     """Unless another setting is asked for; and where not all replicas acknowledge, the library can't number them."""
-    disturbed = dataclasses.replace(spec, workload=Disturbed("w", 1, 8, 1.0), settings={}, delivery_timeout_s=60.0)
+    disturbed = dataclasses.replace(
+        spec, workload=Workload("w", 1, 40, 10.0, faults=FAULTS), settings={}, delivery_timeout_s=60.0
+    )
     keys = ("enable.idempotence", "socket.timeout.ms", "request.timeout.ms", "reconnect.backoff.max.ms")
 
     def told_with(**settings: str) -> tuple[str, ...]:

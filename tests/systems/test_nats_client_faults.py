@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from contract.fault import Fault
 from contract.workload import Workload
 from systems.client import ClientError, ClientSpec
 from systems.connection import Backoff
@@ -17,6 +18,8 @@ from systems.nats.wire_client import Servers
 from tests.systems.nats_server import ScriptedNats
 from tests.systems.test_nats_client import PARTITIONS, PAYLOAD, fill, receive, spec_of, with_settings
 from tests.systems.told import Told
+
+FAULTS = (Fault(1.0, "kill"),)
 
 
 @pytest.fixture
@@ -33,13 +36,6 @@ def other(server: ScriptedNats) -> Iterator[ScriptedNats]:
     with ScriptedNats("t", PARTITIONS, beside=server) as scripted:
         yield scripted
         assert scripted.problems == []
-
-
-@dataclasses.dataclass(frozen=True)
-class Disturbed(Workload):
-    """A workload that has faults."""
-
-    faults: tuple[object, ...] = (object(),)  # type: ignore[assignment,unused-ignore]
 
 
 def with_ids(server: ScriptedNats, **settings: str) -> ClientSpec:
@@ -264,7 +260,7 @@ def test_without_acknowledgements_what_was_not_written_follows(server: ScriptedN
 def test_ids_are_on_where_the_workload_has_faults(server: ScriptedNats) -> None:
     """Elsewhere off: streams would keep every id of two minutes in memory for what doesn't happen. A setting of one's own stands."""
     spec = spec_of(server)
-    disturbed = dataclasses.replace(spec, workload=Disturbed("w", 1_000, 40, 1.0))
+    disturbed = dataclasses.replace(spec, workload=Workload("w", 1_000, 40, 10.0, faults=FAULTS))
     own = with_settings(disturbed, message_ids="false")
     ids = [client.configuration(each)["producer"]["message_ids"] for each in (spec, disturbed, own)]
     assert ids == ["false", "true", "false"]
