@@ -176,7 +176,7 @@ def test_a_history_of_another_workload_is_refused(file: Path) -> None:
     other: History = new_history("kafka", "4.1.1", "1", replace(STEADY, rate_per_s=5_000))
     with pytest.raises(InvalidInput) as raised:
         HistoryFile(file).read(other)
-    assert "anchor is 3.9.1 there and 4.1.1 here; workload.rate_per_s is 2000 there and 5000 here" in str(raised.value)
+    assert "anchor is 3.9.1 there and 4.1.1 here; workload.rate_per_s is 1000 there and 5000 here" in str(raised.value)
     assert "--history FILE" in raised.value.next_step
 
 
