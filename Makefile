@@ -13,7 +13,7 @@ demo: setup ## run a whole campaign here: testbed, vetting, Pulsar and Kafka in 
 	@.venv/bin/samebox campaign local campaigns/demo.toml --again
 
 rehearsal: setup ## run the same on a simulated AWS: real Pulumi, hosts with sshd and disks, a report on EMR; needs no account
-	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs; fi # instances are hosts with disks, which takes root
+	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs nft:nftables; fi # instances are hosts with disks, which takes root
 	@.venv/bin/samebox rehearse campaigns/demo.toml
 
 # everything that tests write stays in the clone: pytest's folders and the JVMs' scratch files
@@ -45,7 +45,7 @@ test-truth: setup ## do the records tell the truth? Freezes, kills, cuts off and
 	@$(IN_CLONE) .venv/bin/python -m pytest tests/truth -m "not redpanda"
 
 test-infra: setup ## the Pulumi program with the real engine against a simulated AWS (the first time this builds pulumi: five minutes of CPU)
-	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs strace:strace; fi # instances are hosts with disks, which takes root
+	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs strace:strace nft:nftables; fi # instances are hosts with disks, which takes root
 	@.venv/bin/python -m provisioning.testbeds.aws.rehearsal.engine.engine
 	@$(IN_CLONE) .venv/bin/python -m pytest $(SHARED) -m infra
 
