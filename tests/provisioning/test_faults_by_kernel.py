@@ -82,6 +82,7 @@ class Three:
         }  # fmt: skip
         with Agent(request) as agent:
             events = [agent.event() for _ in range(3)]
+            assert agent.event() == {}, "its note goes with it"
         return {key: value for event in events for key, value in event.items()}
 
     def answered(self, name: str, after_ns: int, before_ns: int) -> int:
