@@ -24,6 +24,7 @@ _MOST_POOL_BYTES = 256 * 2**20
 MOST_RUNGS = 50
 # the least that a warm-up until steady must be allowed to take: in less there is nothing to tell a steady system by
 LEAST_BOUND_S = 20.0
+_OF_FAULTS = ("faults", "goal_ms")
 
 
 def _rate_feeds_producers(producers: int, before: Mapping[str, Any]) -> None:
@@ -172,6 +173,11 @@ def _can_be_disturbed(faults: tuple[Fault, ...], before: Mapping[str, Any]) -> N
             raise ValueError(f"fault {at}: there is no topic and partition {fault.target.partition(':')[2]}")
 
 
+def _of_faults(goal_ms: float | None, before: Mapping[str, Any]) -> None:
+    if goal_ms is not None and not before.get("faults", True):
+        raise ValueError("only a workload with faults has it")
+
+
 @dataclass(frozen=True)
 class Backlog:
     """What is left unread first, and who reads it then. Its phases: build, drain, tail (`measure_s` long).
@@ -206,7 +212,8 @@ class Workload:
     with keys (of a pool of 10,000) the key's hash chooses. `payload_pool` is how many different bodies a producer sends in turn
     (1 = always the same; not given = as many as fit 4 MiB). The seconds are those of the schedule; `drain_s` bounds how long
     late sends, acknowledgements and consumers may take after it. A `warmup` until steady ends as soon as latency is, after `warmup_s`
-    at the latest. `faults`: what is done to the brokers meanwhile, one after the other.
+    at the latest. `faults`: what is done to the brokers meanwhile, one after the other; `goal_ms`: what is answered later is late for
+    a user (None: 100 ms).
     """
 
     # as all of an operator's file; and a default may not suit the fields that are given
@@ -248,6 +255,7 @@ class Workload:
     warmup: Annotated[Warmup, Checked(_can_be_steady)] = "fixed"
     drain_s: Annotated[float, Range(1, 86_400)] = 30.0
     faults: Annotated[tuple[Fault, ...], Checked(_can_be_disturbed)] = ()
+    goal_ms: Annotated[float | None, Range(0.001, 3_600_000), Checked(_of_faults)] = None
 
     @property
     def planned_rate_per_s(self) -> int:
@@ -277,9 +285,9 @@ class Workload:
 
 
 def document_of(workload: Workload) -> dict[str, Any]:
-    """As plans and records have it; `faults` only where there are some."""
+    """As plans and records have it; the keys of faults only where there are some."""
     document = asdict(workload)
-    return document if workload.faults else {key: value for key, value in document.items() if key != "faults"}
+    return document if workload.faults else {key: value for key, value in document.items() if key not in _OF_FAULTS}
 
 
 def table_of(workload: Workload) -> dict[str, Any]:

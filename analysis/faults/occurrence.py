@@ -153,4 +153,4 @@ def belonging_of(trial: Trial) -> Belonging:
 
 def goal_ms_of(trial: Trial) -> float:
     """Later than so much is late for a user: the workload's goal, or DEFAULT_GOAL_MS."""
-    return float(trial.workload.get("goal_p99_ms") or DEFAULT_GOAL_MS)
+    return float(trial.workload.get("goal_ms") or DEFAULT_GOAL_MS)

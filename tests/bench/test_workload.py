@@ -31,7 +31,7 @@ def test_every_default_is_visible_in_the_workload() -> None:
         "arrivals": "constant", "partitioning": "sticky", "keys": "none",
         "batching": True, "batch_delay_ms": 1, "batch_bytes": 131072, "in_flight": 5000,
         "compression": "none", "compressible_share": 0.5, "payload_pool": None, "warmup_s": 10.0, "warmup": "fixed", "drain_s": 30.0,
-            "faults": (),
+        "faults": (), "goal_ms": None,
     }  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def faulty_campaign(folder: Path, blocks: int = BLOCKS) -> Path:
                 trials.append(
                     jittered(
                         FaultyTrial(name, system, kills, block, position, seed=7 * block + position, measure_s=40,
-                                    durability=level, workload=workload, goal_p99_ms=50 if level == "1" else None)
+                                    durability=level, workload=workload, goal_ms=50 if level == "1" else None)
                     )
                 )  # fmt: skip
     cells = [(system, level) for system in OUTAGES_S for level in ("1", "2")]

@@ -76,7 +76,7 @@ class FaultyTrial:
     measure_s: int = 40
     durability: str = "1"
     workload: str = "steady"
-    goal_p99_ms: float | None = None
+    goal_ms: float | None = None
     observations: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -216,7 +216,7 @@ def _document(trial: FaultyTrial, plan: Plan, start_ns: int, rows: dict[str, int
     document = trial_document(plan, trial.shape, start_ns, rows, acknowledged)
     document["workload"] |= {
         "name": trial.workload,
-        "goal_p99_ms": trial.goal_p99_ms,
+        "goal_ms": trial.goal_ms,
         "faults": [
             {
                 "at_s": kill.at_s,
