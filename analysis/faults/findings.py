@@ -57,7 +57,27 @@ def _lost(fault: FaultOfCell, felt: Felt, lost: Sequence[tuple[Evidence, Impact]
     rows = "; ".join(row_words(row, impact) for row in impact.losses.rows[:_ROWS_TOLD])
     more = " The others are listed below." if messages > _ROWS_TOLD else ""
     why = impact.promise.sentence
-    return f"Lost what had to survive. {what} lost {counted}, though {why}. In {evidence.trial.name}: {rows}.{more}"
+    told = f"In {evidence.trial.name}: {rows}.{more} {_own_count(evidence)}"
+    return f"Lost what had to survive. {what} lost {counted}, though {why}. {told}"
+
+
+def _own_count(evidence: Evidence) -> str:
+    """Whether the brokers lost them or only didn't deliver them, as far as a count can tell."""
+    stored = evidence.observation("messages_stored")
+    others = evidence.counts.sent_unacknowledged + max((each.duplicates for each in evidence.deliveries), default=0)
+    return own_count_words(stored, evidence.counts.acknowledged, others)
+
+
+def own_count_words(stored: int | None, acknowledged: int, others: int) -> str:
+    """The system's own count of stored messages beside those that were acknowledged, and the `others` that may be stored as well."""
+    if stored is None:
+        return "How many it still has, the system couldn't say."
+    counted = f"The system's own count is {stored:,}, and {acknowledged:,} were acknowledged"
+    if stored < acknowledged:
+        return f"{counted}: {acknowledged - stored:,} or more are gone."
+    if stored >= acknowledged + others:
+        return f"{counted}: by that it has them all, and didn't deliver them."
+    return f"{counted} and up to {others:,} others stored: it doesn't tell whether they are gone or weren't delivered."
 
 
 def row_words(row: Lost, impact: Impact) -> str:

@@ -53,6 +53,7 @@ def test_the_first_thing_told_is_what_was_lost_that_had_to_survive(faulty: Path)
     assert first.startswith("Lost what had to survive. Workload kill-leader, durability level 1, fault 1")
     assert "kafka lost 4 acknowledged messages in 1 of 3 trials" in first
     assert "producer 1, sequence 4089, partition 1, acknowledged 0.011 s before the fault" in first
+    assert first.endswith("by that it has them all, and didn't deliver them.")
     assert "which the promise allows: a quorum may have had it only in the memory" in second
 
 
