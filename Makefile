@@ -25,8 +25,9 @@ test test-unit: SPARK_JIT := -XX:TieredStopAtLevel=1
 # what Python has compiled is kept, whatever this shell says: four processes load all tests, and tests start Python some 200 times
 test-unit: IN_CLONE += PYTHONDONTWRITEBYTECODE=
 
-# tests/conftest.py says which tests may run at the same time
-SHARED := -n 3 --dist loadfile
+# tests/conftest.py says which tests may run at the same time. A test that its time limit can't interrupt, as it waits inside a library, ends
+# its process and says where it stood
+SHARED := -n 3 --dist loadfile -o faulthandler_timeout=1800 -o faulthandler_exit_on_timeout=true
 
 # durability proofs trace processes, and faults drop packets; without these programs, and without root to install them, their tests are skipped
 STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace nft:nftables; fi
