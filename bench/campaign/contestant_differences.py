@@ -66,5 +66,12 @@ def _release(contestant: Contestant) -> Release:
 def _beside(contestant: Contestant, campaign: Campaign) -> Settings:
     """What isn't a setting of its processes: its version, its client, and how that sends the workloads."""
     client = campaign.settings_of(contestant).get(CLIENT, {})
-    workload = {key: str(value) for key, value in contestant.client_keys.items()}
-    return {"software": {"version": _release(contestant).version}, CLIENT: client, "workload": workload}
+    version = {"version": _release(contestant).version}
+    return {"software": version, CLIENT: client, "workload": _sends(contestant, campaign)}
+
+
+def _sends(contestant: Contestant, campaign: Campaign) -> dict[str, str]:
+    """How its client sends the workloads, in those of their keys that some contestant has its own values of."""
+    keys = dict.fromkeys(key for each in campaign.contestants for key in each.client_keys)
+    sent = [contestant.workload(each) for question in campaign.questions for each in question.workloads]
+    return {key: " or ".join(dict.fromkeys(str(getattr(each, key)) for each in sent)) for key in keys}

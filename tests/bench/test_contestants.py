@@ -131,7 +131,7 @@ def test_versions_and_clients_are_differences_too(tmp_path: Path) -> None:
     assert {(each["component"], each["key"]): (each["first"], each["second"]) for each in found["keys"]} == {
         ("software", "version"): ("4.3.1", "3.9.1"),
         ("client", "idempotence"): (None, "false"),
-        ("workload", "batch_delay_ms"): (None, "7"),
+        ("workload", "batch_delay_ms"): ("1", "7"),
     }
     assert "group.coordinator.threads" in {each["key"] for each in found["defaults"]}
     assert f"{len(found['defaults'])} recorded defaults differ" in told([found])[0]
