@@ -13,18 +13,7 @@ from systems.jvm.processes import tool_arguments
 from systems.kafka.deployment import KafkaDeployment
 from systems.kafka.layout import node_id, service_url
 from systems.processes import running
-from tests.systems.broken import (
-    MESSAGES,
-    PARTITIONS,
-    empty,
-    kill,
-    led_by_another,
-    on_disk,
-    send,
-    three,
-    until,
-    until_whole,
-)
+from tests.systems import broken
 from tests.three_nodes import ThreeNodes
 
 pytestmark = pytest.mark.integration
@@ -33,9 +22,7 @@ pytestmark = pytest.mark.integration
 @pytest.fixture(scope="module")
 def nodes(hosts: dict[str, SshHost]) -> Iterator[ThreeNodes]:
     """Three combined nodes with some messages."""
-    nodes = three("kafka", tuple(hosts.values()))
-    with nodes.running():
-        send(nodes)
+    with broken.three("kafka", hosts) as nodes:
         yield nodes
 
 
@@ -51,12 +38,7 @@ def quorum_of(deployment: KafkaDeployment) -> int:
 
 def test_where_partitions_are_is_told(nodes: ThreeNodes) -> None:
     """Each is led by one of the three and kept by the other two; leaders are as they were when the topic was complete."""
-    deployment = nodes.deployment
-    placements = [deployment.placement(0, partition) for partition in range(PARTITIONS)]
-    for found in placements:
-        assert {found.leader, *found.followers} == set(deployment.processes)
-    led = [found.leader.host.name for found in placements]
-    assert {name: led.count(name) for name in deployment.leaders()} == deployment.leaders()
+    broken.require_copies_on_all(nodes.deployment)
 
 
 def test_the_coordinator_is_the_quorums_leader(nodes: ThreeNodes) -> None:
@@ -68,28 +50,20 @@ def test_the_coordinator_is_the_quorums_leader(nodes: ThreeNodes) -> None:
 def test_a_leader_that_is_killed_is_followed_by_another_and_comes_back(nodes: ThreeNodes) -> None:
     """The partitions lack a replica until it does; its earlier log is kept."""
     deployment = nodes.deployment
-    before = deployment.placement(0, 0)
-    kill(before.leader)
-    now = led_by_another(deployment, before.leader)
-    assert now.leader in before.followers
+    killed = broken.kill_leader(deployment)
     assert "broken-0" in deployment.under_replicated()
-    deployment.start_again(before.leader)
-    until_whole(deployment)
-    log = before.leader.log_path
-    assert [b"Kafka Server started" in before.leader.host.get(path) for path in (log, f"{log}.1")] == [True, True]
-    assert deployment.messages_stored() == MESSAGES
+    broken.bring_back(deployment, killed)
+    assert broken.logs_with(killed, b"Kafka Server started") == [True, True]
+    assert deployment.messages_stored() == broken.MESSAGES
 
 
 def test_a_coordinator_that_is_killed_is_followed_by_another(nodes: ThreeNodes) -> None:
     """And comes back as a member."""
     deployment = nodes.deployment
     assert isinstance(deployment, KafkaDeployment)
-    before = deployment.coordinator()
-    kill(before)
-    now = until(lambda: found if (found := deployment.coordinator()) != before else None, "another coordinator", 60.0)
+    before, now = broken.kill_coordinator(deployment)
     assert node_id(now) == quorum_of(deployment)
-    deployment.start_again(before)
-    until_whole(deployment)
+    broken.bring_back(deployment, before)
 
 
 def test_a_replaced_broker_is_a_full_replica_again(nodes: ThreeNodes) -> None:
@@ -97,11 +71,9 @@ def test_a_replaced_broker_is_a_full_replica_again(nodes: ThreeNodes) -> None:
     deployment = nodes.deployment
     assert isinstance(deployment, KafkaDeployment)
     replaced, other = deployment.placement(0, 0).followers
-    kill(replaced)
-    empty(deployment, replaced)
-    deployment.start_again(replaced)
-    until_whole(deployment)
-    assert [on_disk(deployment, each) for each in (replaced, other)] == [MESSAGES] * 2
+    broken.kill(replaced)
+    broken.bring_back_empty(deployment, replaced)
+    assert [broken.on_disk(deployment, each) for each in (replaced, other)] == [broken.MESSAGES] * 2
     assert len(running(deployment.processes)) == 3
-    send(nodes)
-    assert deployment.messages_stored() == 2 * MESSAGES
+    broken.send(nodes)
+    assert deployment.messages_stored() == 2 * broken.MESSAGES

@@ -11,7 +11,7 @@ from provisioning.hosts.agents import HttpRequest, http
 from provisioning.hosts.ssh import SshHost
 from systems.nats.layout import monitor_url
 from systems.processes import running
-from tests.systems.broken import MESSAGES, PARTITIONS, empty, kill, led_by_another, send, three, until, until_whole
+from tests.systems import broken
 from tests.three_nodes import ThreeNodes
 
 pytestmark = pytest.mark.integration
@@ -20,9 +20,7 @@ pytestmark = pytest.mark.integration
 @pytest.fixture(scope="module")
 def nodes(hosts: dict[str, SshHost]) -> Iterator[ThreeNodes]:
     """Three servers with some messages."""
-    nodes = three("nats", tuple(hosts.values()))
-    with nodes.running():
-        send(nodes)
+    with broken.three("nats", hosts) as nodes:
         yield nodes
 
 
@@ -40,12 +38,7 @@ def elected(nodes: ThreeNodes) -> str:
 
 def test_where_partitions_are_is_told(nodes: ThreeNodes) -> None:
     """Each is led by one of the three and kept by the other two; leaders are as they were when the topic was complete."""
-    deployment = nodes.deployment
-    placements = [deployment.placement(0, partition) for partition in range(PARTITIONS)]
-    for found in placements:
-        assert {found.leader, *found.followers} == set(deployment.processes)
-    led = [found.leader.host.name for found in placements]
-    assert {name: led.count(name) for name in deployment.leaders()} == deployment.leaders()
+    broken.require_copies_on_all(nodes.deployment)
 
 
 def test_the_coordinator_is_the_metadatas_leader(nodes: ThreeNodes) -> None:
@@ -56,41 +49,31 @@ def test_the_coordinator_is_the_metadatas_leader(nodes: ThreeNodes) -> None:
 def test_a_leader_that_is_killed_is_followed_by_another_and_comes_back(nodes: ThreeNodes) -> None:
     """Its streams lack a copy until it does, and are counted meanwhile; its earlier log is kept."""
     deployment = nodes.deployment
-    before = deployment.placement(0, 0)
-    kill(before.leader)
-    now = led_by_another(deployment, before.leader)
-    assert now.leader in before.followers
+    killed = broken.kill_leader(deployment)
     assert "broken-0" in deployment.under_replicated()
-    assert until(deployment.messages_stored, "counted by those that are left", 60.0) == MESSAGES
-    deployment.start_again(before.leader)
-    until_whole(deployment)
-    log = before.leader.log_path
-    assert [b"Server is ready" in before.leader.host.get(path) for path in (log, f"{log}.1")] == [True, True]
-    assert deployment.messages_stored() == MESSAGES
+    assert broken.until(deployment.messages_stored, "counted by those that are left", 60.0) == broken.MESSAGES
+    broken.bring_back(deployment, killed)
+    assert broken.logs_with(killed, b"Server is ready") == [True, True]
+    assert deployment.messages_stored() == broken.MESSAGES
 
 
 def test_a_coordinator_that_is_killed_is_followed_by_another(nodes: ThreeNodes) -> None:
     """And comes back as a member."""
     deployment = nodes.deployment
-    before = deployment.coordinator()
-    kill(before)
-    now = until(lambda: found if (found := deployment.coordinator()) != before else None, "another coordinator", 60.0)
+    before, now = broken.kill_coordinator(deployment)
     assert now.host.name == elected(nodes)
-    deployment.start_again(before)
-    until_whole(deployment)
+    broken.bring_back(deployment, before)
 
 
 def test_a_replaced_server_has_a_copy_of_everything_again(nodes: ThreeNodes) -> None:
     """It comes back without any data and gets all of them from the others, as its own account says."""
     deployment = nodes.deployment
     replaced = deployment.placement(0, 0).followers[0]
-    kill(replaced)
-    empty(deployment, replaced)
-    deployment.start_again(replaced)
-    until_whole(deployment)
+    broken.kill(replaced)
+    broken.bring_back_empty(deployment, replaced)
     url = monitor_url(replaced, "jsz")
     [answer] = http(replaced.host, [HttpRequest("GET", url)])
-    assert json.loads(answer.body)["messages"] == MESSAGES
+    assert json.loads(answer.body)["messages"] == broken.MESSAGES
     assert len(running(deployment.processes)) == 3
-    send(nodes)
-    assert deployment.messages_stored() == 2 * MESSAGES
+    broken.send(nodes)
+    assert deployment.messages_stored() == 2 * broken.MESSAGES

@@ -10,18 +10,7 @@ from provisioning.hosts.ssh import SshHost
 from systems.processes import Process, running
 from systems.pulsar.deployment import PulsarDeployment
 from systems.pulsar.readback import zookeeper_modes
-from tests.systems.broken import (
-    MESSAGES,
-    PARTITIONS,
-    empty,
-    kill,
-    led_by_another,
-    on_disk,
-    send,
-    three,
-    until,
-    until_whole,
-)
+from tests.systems import broken
 from tests.three_nodes import ThreeNodes
 
 pytestmark = pytest.mark.integration
@@ -31,9 +20,7 @@ SESSION_S = 120.0  # ownership ends with a session in ZooKeeper, 30 s after its 
 @pytest.fixture(scope="module")
 def nodes(hosts: dict[str, SshHost]) -> Iterator[ThreeNodes]:
     """Three ZooKeeper servers, bookies and brokers with some messages."""
-    nodes = three("pulsar", tuple(hosts.values()))
-    with nodes.running():
-        send(nodes)
+    with broken.three("pulsar", hosts) as nodes:
         yield nodes
 
 
@@ -43,12 +30,10 @@ def of_kind(nodes: ThreeNodes, daemon: str) -> set[Process]:
 
 def test_where_partitions_are_is_told(nodes: ThreeNodes) -> None:
     """Each is led by one of the brokers and kept by the three bookies; leaders are as they were when the topic was complete."""
-    deployment = nodes.deployment
-    placements = [deployment.placement(0, partition) for partition in range(PARTITIONS)]
+    placements = broken.placements(nodes.deployment)
     assert {found.leader for found in placements} <= of_kind(nodes, "broker")
     assert all(set(found.followers) == of_kind(nodes, "bookie") for found in placements)
-    led = [found.leader.host.name for found in placements]
-    assert {name: led.count(name) for name in deployment.leaders()} == deployment.leaders()
+    broken.require_leaders_as_told(nodes.deployment, placements)
 
 
 def test_the_coordinator_is_zookeepers_leader(nodes: ThreeNodes) -> None:
@@ -62,51 +47,46 @@ def test_a_leader_that_is_killed_is_followed_by_another_and_comes_back(nodes: Th
     """Nothing lacks copies meanwhile, for a broker keeps none; its earlier log is kept."""
     deployment = nodes.deployment
     before = deployment.placement(0, 0)
-    kill(before.leader)
-    now = led_by_another(deployment, before.leader, SESSION_S)
+    broken.kill(before.leader)
+    now = broken.led_by_another(deployment, before.leader, SESSION_S)
     assert now.leader in of_kind(nodes, "broker")
     assert deployment.under_replicated() == []
     deployment.start_again(before.leader)
     assert before.leader.host.run(f"ls {before.leader.log_path}.1").stdout
-    send(nodes)
+    broken.send(nodes)
 
 
 def test_a_coordinator_that_comes_back_without_data_follows_another(nodes: ThreeNodes) -> None:
     """It gets the metadata from the new leader."""
     deployment = nodes.deployment
     assert isinstance(deployment, PulsarDeployment)
-    before = deployment.coordinator()
-    kill(before)
-    now = until(lambda: found if (found := deployment.coordinator()) != before else None, "another coordinator", 60.0)
-    empty(deployment, before)
+    before, now = broken.kill_coordinator(deployment)
+    broken.empty(deployment, before)
     deployment.start_again(before)
     modes = zookeeper_modes(deployment._layout.zookeepers)
     assert (modes[now.host.name], modes[before.host.name]) == ("leader", "follower")
-    send(nodes)
+    broken.send(nodes)
 
 
 def test_a_replaced_bookie_has_a_copy_of_everything_again(nodes: ThreeNodes) -> None:
     """It comes back without any data, and is ready when it has copied all that the metadata say it has."""
     deployment = nodes.deployment
     replaced = deployment.placement(0, 0).followers[1]
-    kill(replaced)
-    until(lambda: deployment.under_replicated() or None, "missed", SESSION_S)
-    empty(deployment, replaced)
-    deployment.start_again(replaced)
-    until_whole(deployment)
-    assert on_disk(deployment, replaced) == MESSAGES
+    broken.kill(replaced)
+    broken.until_missed(deployment, SESSION_S)
+    broken.bring_back_empty(deployment, replaced)
+    assert broken.on_disk(deployment, replaced) == broken.MESSAGES
     assert {name: len(daemons) for name, daemons in running(deployment.processes).items()} == {
         host.name: 3 for host in nodes.brokers
     }
-    send(nodes)
+    broken.send(nodes)
 
 
 def test_a_bookie_that_is_killed_comes_back_with_its_data(nodes: ThreeNodes) -> None:
     """It isn't taken for one whose disk was replaced."""
     deployment = nodes.deployment
     killed = deployment.placement(0, 0).followers[0]
-    kill(killed)
-    deployment.start_again(killed)
-    until_whole(deployment)
+    broken.kill(killed)
+    broken.bring_back(deployment, killed)
     assert killed.host.run(f"ls {killed.etc}").stdout.count("bookkeeper-replaced.conf") == 0
-    send(nodes)
+    broken.send(nodes)

@@ -11,18 +11,7 @@ from provisioning.hosts.ssh import SshHost
 from systems.processes import running
 from systems.rabbitmq.deployment import RabbitDeployment
 from systems.rendering import render
-from tests.systems.broken import (
-    MESSAGES,
-    PARTITIONS,
-    empty,
-    kill,
-    led_by_another,
-    on_disk,
-    send,
-    three,
-    until,
-    until_whole,
-)
+from tests.systems import broken
 from tests.three_nodes import ThreeNodes
 
 pytestmark = pytest.mark.integration
@@ -31,20 +20,13 @@ pytestmark = pytest.mark.integration
 @pytest.fixture(scope="module", params=["2", "2-stream"])
 def nodes(request: pytest.FixtureRequest, hosts: dict[str, SshHost]) -> Iterator[ThreeNodes]:
     """Three nodes with some messages: in quorum queues, and in streams."""
-    nodes = three("rabbitmq", tuple(hosts.values()), level=request.param)
-    with nodes.running():
-        send(nodes)
+    with broken.three("rabbitmq", hosts, level=request.param) as nodes:
         yield nodes
 
 
 def test_where_partitions_are_is_told(nodes: ThreeNodes) -> None:
     """Each is led by one of the three and kept by the other two; leaders are as they were when the topic was complete."""
-    deployment = nodes.deployment
-    placements = [deployment.placement(0, partition) for partition in range(PARTITIONS)]
-    for found in placements:
-        assert {found.leader, *found.followers} == set(deployment.processes)
-    led = [found.leader.host.name for found in placements]
-    assert {name: led.count(name) for name in deployment.leaders()} == deployment.leaders()
+    broken.require_copies_on_all(nodes.deployment)
 
 
 def test_metadata_have_no_leader(nodes: ThreeNodes) -> None:
@@ -60,29 +42,24 @@ def test_metadata_have_no_leader(nodes: ThreeNodes) -> None:
 def test_a_leader_that_is_killed_is_followed_by_another_and_comes_back(nodes: ThreeNodes) -> None:
     """Its queues lack a copy until it does; its earlier log is kept."""
     deployment = nodes.deployment
-    before = deployment.placement(0, 0)
-    kill(before.leader)
-    now = led_by_another(deployment, before.leader)
-    assert now.leader in before.followers
+    killed = broken.kill_leader(deployment)
     assert "broken-0" in deployment.under_replicated()
-    deployment.start_again(before.leader)
-    send(nodes, PARTITIONS)  # killed seconds after a declaration, it may have forgotten it: its copy is empty until the next message
-    until_whole(deployment)
-    log = before.leader.log_path
-    assert [b"Time to start RabbitMQ" in before.leader.host.get(path) for path in (log, f"{log}.1")] == [True, True]
-    assert on_disk(deployment, before.leader) == MESSAGES
+    deployment.start_again(killed)
+    # it may have forgotten what was declared just before: then its copy is empty until the next message
+    broken.send(nodes, broken.PARTITIONS)
+    broken.until_whole(deployment)
+    assert broken.logs_with(killed, b"Time to start RabbitMQ") == [True, True]
+    assert broken.on_disk(deployment, killed) == broken.MESSAGES
 
 
 def test_a_replaced_node_has_a_copy_of_everything_again(nodes: ThreeNodes) -> None:
     """It comes back without any data, and joins the others as another node of its name."""
     deployment = nodes.deployment
     replaced = deployment.placement(0, 0).followers[0]
-    kill(replaced)
-    until(lambda: deployment.under_replicated() or None, "missed", 60.0)
-    empty(deployment, replaced)
-    deployment.start_again(replaced)
-    until_whole(deployment)
+    broken.kill(replaced)
+    broken.until_missed(deployment)
+    broken.bring_back_empty(deployment, replaced)
     assert replaced in (found := deployment.placement(0, 0)).followers and len(found.followers) == 2
-    assert on_disk(deployment, replaced) == MESSAGES
+    assert broken.on_disk(deployment, replaced) == broken.MESSAGES
     assert len(running(deployment.processes)) == 3
-    send(nodes)
+    broken.send(nodes)
