@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.campaign.available import of_what_is_there
@@ -22,7 +22,7 @@ TOPIC, PROBE_TOPIC = "samebox", "samebox-probe"
 OF_FAULTS = frozenset({"faults-took-effect"})  # checks that judge nothing where no workload has faults
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Prepared:
     """A campaign, as much of it as was chosen, checked against its testbed: nothing has been started yet.
 
@@ -61,7 +61,7 @@ def prepare(
 
 def has_faults(trials: Iterable[TrialSpec]) -> bool:
     """Whether something is broken on purpose in any of them."""
-    return any(dataclasses.asdict(spec.workload).get("faults") for spec in trials)
+    return any(spec.workload.faults for spec in trials)
 
 
 def plan_of(spec: TrialSpec, campaign: Campaign, profile: Profile) -> Plan:

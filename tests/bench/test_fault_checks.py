@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from bench.campaign.campaign_file import load_campaign
 from bench.campaign.order import TrialSpec
 from bench.campaign.prepared import has_faults, prepare
 from bench.campaign.testbed_profile import load_profile
 from bench.checkout import CHECKOUT
+from contract.fault import Fault
 
 DEMO = CHECKOUT / "campaigns" / "demo.toml"
 
 
-@dataclass(frozen=True)
-class FaultyWorkload:
-    """As much of a workload as the question needs."""
-
-    faults: tuple[Any, ...]
-
-
-def with_faults(spec: TrialSpec, *faults: str) -> TrialSpec:
-    """The trial with another workload."""
-    return replace(spec, workload=FaultyWorkload(faults))  # type: ignore[arg-type]
+def with_faults(spec: TrialSpec, *faults: Fault) -> TrialSpec:
+    """The trial with these faults, and no others."""
+    return replace(spec, workload=replace(spec.workload, faults=faults))
 
 
 def test_a_campaign_without_faults_declares_no_check_of_them() -> None:
@@ -39,4 +32,4 @@ def test_one_workload_with_a_fault_makes_a_campaign_one_with_faults() -> None:
     trials = prepare(load_campaign(DEMO), DEMO, "local").trials
     assert not has_faults(trials)
     assert not has_faults([with_faults(trials[0])])
-    assert has_faults([trials[0], with_faults(trials[1], "kill")])
+    assert has_faults([trials[0], with_faults(trials[1], Fault(1.0, "kill"))])
