@@ -11,11 +11,10 @@ from bench.campaign.order import TrialSpec
 from provisioning.errors import InvalidInput, SameboxError
 from provisioning.hosts.host import Host
 from provisioning.hosts.inventory import DataDir, HostRecord, Role, SshAddress
+from provisioning.testbeds.testbed import BROKERS
 from systems.deployment import Plan
 from systems.registry import SYSTEMS, release_of
 from systems.settings import Settings
-
-BROKERS = 3  # where neither the campaign nor its copies ask for more
 
 
 def intended_on_paper(
@@ -26,8 +25,8 @@ def intended_on_paper(
     *,
     where: str,
 ) -> dict[str, Settings]:
-    """Contestant -> the settings of its first trial. `brokers`: how many hosts the campaign is for. `given`: systems of which the
-    operator has given an archive, whose settings nobody has recorded.
+    """Contestant -> the settings of its first trial. `brokers`: how many hosts the campaign is for; None = it doesn't say. `given`:
+    systems of which the operator has given an archive, whose settings nobody has recorded.
 
     Raises InvalidInput, starting with `where`, naming a component or setting that the contestant's version doesn't have.
     """

@@ -19,11 +19,9 @@ from provisioning.testbeds.aws.vetting_time import thresholds_of
 from provisioning.testbeds.local.testbed import LocalTestbed
 from provisioning.testbeds.own.checks import check_own_hosts
 from provisioning.testbeds.own.hosts import load_own_hosts
-from provisioning.testbeds.testbed import Testbed
+from provisioning.testbeds.testbed import BROKERS, Testbed
 from provisioning.vetting import Thresholds, load_thresholds, rehearsed
 from systems.registry import ports
-
-BROKERS = 3  # of a local testbed, unless asked otherwise
 
 
 @dataclass(frozen=True)

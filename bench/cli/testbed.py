@@ -17,7 +17,7 @@ from bench.checkout import TESTBED_STATE, VETTING_STATE
 from bench.cli.detached import refuse_if_taken
 from bench.cli.options import json_option, max_replacements_option, stack_option, target_options, thresholds_option
 from bench.cli.outcome import Outcome
-from bench.cli.target import BROKERS, Target, local_testbed, stack_of
+from bench.cli.target import Target, local_testbed, stack_of
 from bench.cli.terminal import print_json, say, shown, spinner
 from bench.run.vetted import vetted
 from provisioning.hosts.host import Host
@@ -29,6 +29,7 @@ from provisioning.preparation.step import Step
 from provisioning.testbeds.aws.time_to_live import extend as extend_stack
 from provisioning.testbeds.aws.time_to_live import utc
 from provisioning.testbeds.local.lock import exclusive
+from provisioning.testbeds.testbed import BROKERS
 from provisioning.vetting import Thresholds, Vetting, vet_and_replace
 from provisioning.vetting import vet as vet_hosts
 from systems.registry import requirements

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from provisioning.hosts.inventory import Inventory
 
+BROKERS = 3  # hosts of that role, where nothing says how many
+
 
 class Testbed(Protocol):
     """A set of hosts that can be brought up, changed host by host, and taken away."""

@@ -22,6 +22,7 @@ from provisioning.testbeds.local import sshd
 from provisioning.testbeds.local.addresses import Slot, free_blocks
 from provisioning.testbeds.local.lock import exclusive
 from provisioning.testbeds.local.processes import SSHD_CONFIG, belongs_to, belongs_under, end_processes, orphaned
+from provisioning.testbeds.testbed import BROKERS
 
 __all__ = ["LocalTestbed", "exclusive"]
 
@@ -40,7 +41,7 @@ class LocalTestbed:
         self,
         state_dir: Path,
         *,
-        brokers: int = 3,
+        brokers: int = BROKERS,
         clients: int = 1,
         metadata: int = 0,
         name: str = "local",
