@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from bench.results.folder import Results
-from bench.results.recorded import TRIAL_SCHEMA, TrialName, documented, require_documents
+from bench.results.recorded import TRIAL_SCHEMA, ChosenScale, TrialName, documented, require_documents
 from bench.worker.schedule import Phase
 from provisioning.document import build
 
@@ -88,13 +88,6 @@ class DefinitionKeys(WorkloadsKeys):
 
 
 @dataclass(frozen=True)
-class ScaleKeys:
-    """The chosen scale."""
-
-    name: str
-
-
-@dataclass(frozen=True)
 class VerifiedManifest:
     """What verifying looks at."""
 
@@ -109,7 +102,7 @@ class VerifiedManifest:
     software: Mapping[str, SoftwareKeys]
     checks: tuple[RuleKeys, ...]
     host_orders: Mapping[str, tuple[str, ...]] | None = None
-    scale: ScaleKeys | None = None
+    scale: ChosenScale | None = None
     representative: bool = False
 
 
