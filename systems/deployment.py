@@ -140,13 +140,40 @@ class Placement:
     followers: tuple[Process, ...]
 
 
-class Deployment(Protocol):
+class Breakable(Protocol):
+    """What is asked of a deployment, and told, while its processes are broken: all that faults need of one."""
+
+    storing_daemon: str  # the name of the process that puts messages on a broker host's disk
+    processes: tuple[Process, ...]  # all that run on the hosts once it is started
+
+    def under_replicated(self) -> Sequence[str]:
+        """Partitions that lack replicas now, by name, or what the system has instead; empty = all in sync."""
+
+    def placement(self, topic: int, partition: int) -> Placement:
+        """Who leads a partition of the plan's topics (both numbered from 0) now, and who keeps its other copies.
+
+        It is asked shortly before a fault, also while some of the cluster is down: it costs the hosts little, and any process that
+        lives can answer. Raises DeploymentError where nobody leads it.
+        """
+
+    def coordinator(self) -> Process:
+        """The process that decides for the cluster now: who leads what, who is a member. Raises DeploymentError where nobody does."""
+
+    def start_again(self, process: Process) -> None:
+        """Starts a process that has ended, on whatever data it finds, none included, and waits until it is ready.
+
+        Its earlier log is kept beside the new one. Raises DeploymentError.
+        """
+
+    def data_of(self, process: Process) -> Sequence[str]:
+        """The directories (absolute, on its host) without which a replaced process comes back; they are emptied while it is down."""
+
+
+class Deployment(Breakable, Protocol):
     """The verbs that put a system on hosts. A deployment object belongs to one testbed; constructing it touches nothing."""
 
     system: str
     version: str
-    storing_daemon: str  # the name of the process that puts messages on a broker host's disk
-    processes: tuple[Process, ...]  # all that run on the hosts once it is started
 
     def install(self) -> None:
         """Puts the software on every broker and metadata host where it is missing."""
@@ -183,28 +210,6 @@ class Deployment(Protocol):
 
     def leaders(self) -> Mapping[str, int]:
         """Broker host -> how many partitions of the plan's topics clients found there when the topics were complete."""
-
-    def under_replicated(self) -> Sequence[str]:
-        """Partitions that lack replicas now, by name, or what the system has instead; empty = all in sync."""
-
-    def placement(self, topic: int, partition: int) -> Placement:
-        """Who leads a partition of the plan's topics (both numbered from 0) now, and who keeps its other copies.
-
-        It is asked shortly before a fault, also while some of the cluster is down: it costs the hosts little, and any process that
-        lives can answer. Raises DeploymentError where nobody leads it.
-        """
-
-    def coordinator(self) -> Process:
-        """The process that decides for the cluster now: who leads what, who is a member. Raises DeploymentError where nobody does."""
-
-    def start_again(self, process: Process) -> None:
-        """Starts a process that has ended, on whatever data it finds, none included, and waits until it is ready.
-
-        Its earlier log is kept beside the new one. Raises DeploymentError.
-        """
-
-    def data_of(self, process: Process) -> Sequence[str]:
-        """The directories (absolute, on its host) without which a replaced process comes back; they are emptied while it is down."""
 
 
 class SoftwareStore(Protocol):

@@ -10,7 +10,7 @@ from bench.faults.note import Hit, Note
 from contract.fault import Fault
 from provisioning.errors import SameboxError
 from provisioning.hosts.host import Host
-from systems.deployment import Deployment
+from systems.deployment import Breakable
 from systems.processes import Process
 
 BACK_EVERY_S = 1.0  # a pause between two questions: some systems answer with a process of a second
@@ -28,7 +28,7 @@ class Injection:
     fault: Fault
     note: Note
     targets: tuple[Process, ...]
-    deployment: Deployment
+    deployment: Breakable
     hosts: Sequence[Host]
     groups: Mapping[str, str]
     now_ns: Callable[[], int]

@@ -20,7 +20,7 @@ from contract.workload import Workload
 from provisioning.errors import SameboxError
 from provisioning.faults.host_fault import ask, heal, send
 from provisioning.hosts.host import Host, on_all
-from systems.deployment import Deployment
+from systems.deployment import Breakable
 
 # how long before a fault its target is asked for: some systems answer with a process that takes seconds
 RESOLVE_AHEAD_S = 6.0
@@ -36,7 +36,7 @@ class FaultInjector:
     def __init__(
         self,
         workload: Workload,
-        deployment: Deployment,
+        deployment: Breakable,
         hosts: Sequence[Host],
         *,
         seed: int,

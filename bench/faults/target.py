@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from contract.fault import ALL, ANY, COORDINATOR, Fault
 from provisioning.errors import DeploymentError
-from systems.deployment import Deployment
+from systems.deployment import Breakable
 from systems.processes import Process
 
 
-def resolve(fault: Fault, deployment: Deployment, seed: str) -> tuple[Process, ...]:
+def resolve(fault: Fault, deployment: Breakable, seed: str) -> tuple[Process, ...]:
     """The processes, at least one. `seed`: what `any` is drawn by. Raises DeploymentError where nobody has the role now."""
     storing = [process for process in deployment.processes if process.daemon == deployment.storing_daemon]
     if fault.target == ALL:

@@ -18,11 +18,11 @@ from bench.faults.target import resolve
 from bench.load.load import NO_HOOKS
 from contract.fault import Fault
 from contract.workload import Workload, document_of, table_of, workload_of
-from provisioning.errors import DeploymentError, HostError
+from provisioning.errors import Completed, DeploymentError, HostError
 from provisioning.hosts import daemons
 from provisioning.hosts.host import RemoteProcess
 from provisioning.hosts.inventory import HostRecord, SshAddress
-from systems.deployment import Deployment, Placement
+from systems.deployment import Placement
 from systems.processes import Process
 from tests.provisioning.shell_host import ShellHost
 
@@ -33,13 +33,23 @@ class LocalProcess:
     """Implements RemoteProcess by a process of this machine."""
 
     def __init__(self, command: str) -> None:
-        pipe = subprocess.PIPE
+        self._command, pipe = command, subprocess.PIPE
         self._process = subprocess.Popen(["sh", "-c", command], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+    def send_line(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
 
     def lines(self) -> Iterator[str]:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             yield line.rstrip("\n")
+
+    def wait(self, *, timeout_s: float) -> Completed:
+        assert self._process.stderr is not None
+        status = self._process.wait(timeout_s)
+        return Completed(self._command, "", self._process.stderr.read(), status)
 
     def close(self) -> None:
         assert self._process.stdin is not None
@@ -58,7 +68,7 @@ class LocalHost(ShellHost):
         super().__init__(HostRecord(name, "broker", address, "127.0.0.1", str(root / name), (), "i", "t", 1))
 
     def spawn(self, command: str) -> RemoteProcess:
-        return LocalProcess(command)  # type: ignore[return-value]  # what a fault needs of one
+        return LocalProcess(command)
 
     def put(self, content: bytes, path: str, *, mode: int = 0o644) -> None:
         del mode
@@ -68,16 +78,18 @@ class LocalHost(ShellHost):
 
 @dataclass
 class Sleepers:
-    """Implements the verbs of Deployment that faults use, strictly, over daemons that sleep. Everything is replicated when all run."""
+    """Implements Breakable, strictly, over daemons that sleep. Everything is replicated when all run."""
 
     hosts: Sequence[LocalHost]
     storing_daemon: str = "broker"
+    processes: tuple[Process, ...] = field(init=False)
     started_again: list[str] = field(default_factory=list)
     leading: int = 0
 
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        return tuple(Process("sleeper", "broker", host, number, "none") for number, host in enumerate(self.hosts))
+    def __post_init__(self) -> None:
+        self.processes = tuple(
+            Process("sleeper", "broker", host, number, "none") for number, host in enumerate(self.hosts)
+        )
 
     def start(self, process: Process) -> None:
         log = f"{process.host.record.root}/log"
@@ -129,18 +141,13 @@ def began(note: Noted) -> bool:
 def injected(system: Sleepers, faults: Sequence[Fault], until: Callable[[Noted], bool]) -> list[Noted]:
     """What is noted of faults in a load, without a warm-up, that ends as soon as the last of them is so far."""
     load = Workload("w", 100, 1024, 60, warmup_s=0, faults=tuple(faults))
-    injector = FaultInjector(load, as_deployment(system), system.hosts, seed=1, shared=True, say=lambda _text: None)
+    injector = FaultInjector(load, system, system.hosts, seed=1, shared=True, say=lambda _text: None)
     injector.prepare()
     with injector:
         injector.hooks(NO_HOOKS).started(time.time_ns(), 0.0)
         while not until(injector.noted()[-1]):
             time.sleep(0.01)
         return injector.finish()
-
-
-def as_deployment(system: Sleepers) -> Deployment:
-    """The fake has the verbs that faults use, and no others."""
-    return system  # type: ignore[return-value]
 
 
 def test_a_frozen_leader_goes_on_and_is_noted(system: Sleepers) -> None:
@@ -217,7 +224,7 @@ def test_leaving_in_the_middle_undoes_a_fault(system: Sleepers) -> None:
     """An error of the load, or Ctrl-C, ends a freeze that would have lasted longer."""
     load = Workload("w", 100, 1024, 60, warmup_s=0, faults=(Fault(0.1, "freeze", "leader:0/1", 30.0),))
     frozen = threading.Event()
-    injector = FaultInjector(load, as_deployment(system), system.hosts, seed=1, shared=True, say=lambda _text: None)
+    injector = FaultInjector(load, system, system.hosts, seed=1, shared=True, say=lambda _text: None)
     injector.prepare()
     pid = daemons.running(system.hosts[0])["broker"]
     with pytest.raises(HostError), injector:
@@ -237,9 +244,7 @@ def test_any_is_the_same_host_for_every_contestant(system: Sleepers) -> None:
     """It is drawn from the seed by the hosts' names, whatever order a trial has them in; another seed draws another."""
     other_order = Sleepers(system.hosts[::-1])
     drawn = {
-        tuple(
-            resolve(Fault(0, "kill", "any"), as_deployment(each), f"seed {number}")[0].host.name for number in range(20)
-        )
+        tuple(resolve(Fault(0, "kill", "any"), each, f"seed {number}")[0].host.name for number in range(20))
         for each in (system, other_order)
     }
     assert len(drawn) == 1
