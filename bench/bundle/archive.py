@@ -17,6 +17,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -108,10 +109,7 @@ class Archive:
         """Whether writing the same files again would give the same bytes: nothing is hidden between them, before or behind them."""
         with self.path.open("rb") as original:
             sink = _Comparing(original)
-            entries = [
-                Entry(name, size, lambda name=name: self.open(name))  # type: ignore[misc]
-                for name, size in self.sizes.items()
-            ]
+            entries = [Entry(name, size, partial(self.open, name)) for name, size in self.sizes.items()]
             write_archive(cast(BinaryIO, sink), entries)
             return sink.is_same(self.path.stat().st_size)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def test_a_signature_is_asked_for(bundled: Path, tmp_path: Path) -> None:
     (tmp_path / "allowed").write_text(f"ada@example.org {(tmp_path / 'key.pub').read_text()}")
     expected, target = Expected(allowed_signers=tmp_path / "allowed"), tmp_path / "demo.samebox"
     for key, kinds in {"": {"signature"}, "other": {"signature"}, "key": set()}.items():
-        pack(sealed(files_of(bundled), (lambda root, key=key: sign(root, tmp_path / key)) if key else None), target)  # type: ignore[misc]
+        pack(sealed(files_of(bundled), partial(sign, key=tmp_path / key) if key else None), target)
         assert {each.kind for each in _verified(target, expected).differences} == kinds
 
 

@@ -39,7 +39,7 @@ VISIBLE = 1.4  # what docs/statistics.md says is seen as one of ten metrics, in 
 SEEN_IN = 0.8
 PERCENTILES = ((RESPONSE, 500_000, 3.0), (RESPONSE, 990_000, 11.0), (PUBLISH, 990_000, 9.0))  # and their level in ms
 CURRENT, TWIN, PLANTED = "kafka-current", "kafka-twin", "kafka-planted"
-FILE = {
+FILE: dict[str, Any] = {
     "schema": 1,
     "name": "three-of-one-system",
     "question": "Is one of three slower?",
@@ -89,7 +89,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     file.write_text(tomli_w.dumps(FILE))
     plans = [_plan(spec) for spec in order_of(load_campaign(file))]
     trials = tuple(Trial(plan.name, trial_document(plan, Shape(), 0, {}, 0)) for plan in plans)
-    declared = [{"same_as": None, **each} for each in FILE["contestants"]]  # type: ignore[attr-defined]
+    declared = [{"same_as": None, **each} for each in FILE["contestants"]]
     manifest = {**manifest_document(plans, Shape()), "definition": {"contestants": declared}}
     return Ran(
         Campaign("results", manifest, trials, {}, ()),

@@ -74,11 +74,20 @@ class Answering:
         return dict(self.answers[question])
 
 
+class Partly(Answering):
+    """The first node is gone."""
+
+    def ask(self, server: Process, question: str, *, timeout_s: float = 60.0, **given: object) -> Any:
+        if server.number == 1:
+            raise DeploymentError("no answer of the first")
+        return super().ask(server, question, timeout_s=timeout_s, **given)
+
+
 def deployed(
-    monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any], asked_for: Plan
+    monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, Any], asked_for: Plan, kind: type[Answering] = Answering
 ) -> tuple[RabbitDeployment, Answering]:
     """A deployment that is configured, and whose nodes answer so."""
-    answering = Answering(answers)
+    answering = kind(answers)
     monkeypatch.setattr(under_test, "Nodes", lambda *_: answering)
     deployment = RabbitDeployment(brokers(), Installed("4.0.5"))
     deployment.install()
@@ -471,26 +480,16 @@ def test_a_copy_that_is_behind_is_told_with_what_is_missing(monkeypatch: pytest.
     assert given["names"] == '[<<"t-0">>, <<"t-1">>]'
 
 
-class Partly(Answering):
-    """The first node is gone."""
-
-    def ask(self, server: Process, question: str, *, timeout_s: float = 60.0, **given: object) -> Any:
-        if server.number == 1:
-            raise DeploymentError("no answer of the first")
-        return super().ask(server, question, timeout_s=timeout_s, **given)
-
-
 def test_a_partition_is_where_its_queue_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the first node says that answers; one without a leader is nowhere."""
-    deployment, _ = deployed(monkeypatch, {}, plan())
     [told] = [each for each in recorded("queues") if each["name"] == "t-0"]
-    deployment._nodes = Partly({"queues": [told]})  # type: ignore[assignment]
+    deployment, answering = deployed(monkeypatch, {"queues": [told]}, plan(), Partly)
     leader = told["leader"].partition("@")[2]
     found = deployment.placement(0, 0)
     assert found.leader.address == leader
     others = [each.address for each in deployment.processes if each.address != leader]
     assert sorted(each.address for each in found.followers) == others
-    deployment._nodes = Partly({"queues": [told | {"leader": ""}]})  # type: ignore[assignment]
+    answering.answers["queues"] = [told | {"leader": ""}]
     with pytest.raises(DeploymentError, match="nobody leads t-0 now"):
         deployment.placement(0, 0)
 
@@ -508,7 +507,7 @@ def test_there_is_no_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_node_without_its_data_is_forgotten_and_joins_again(empty: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """First it is forgotten, by a node that answers; then it joins that one and gets the copies that it had. Else it only starts."""
     answers = {"forget": "forgotten", "join": "joined", "grow": True}
-    deployment, _ = deployed(monkeypatch, answers, plan())
+    deployment, answering = deployed(monkeypatch, answers, plan(), Partly)
     deployment._complete = queues_of(
         [recorded("queues")[0] | {"name": "t-0"}, recorded("queues")[1] | {"name": "u", "members": []}]
     )
@@ -516,15 +515,14 @@ def test_a_node_without_its_data_is_forgotten_and_joins_again(empty: bool, monke
     host = server.host
     assert isinstance(host, ScriptedHost)
     host.answers[layout.is_empty(server)] = Completed("test", "", "", 0 if empty else 1)
-    deployment._nodes = nodes = Partly(answers)  # type: ignore[assignment]
-    monkeypatch.setattr(deployment, "_start", lambda _server: nodes.asked.append((server.host.name, "start", {})))
+    monkeypatch.setattr(deployment, "_start", lambda _server: answering.asked.append((server.host.name, "start", {})))
     monkeypatch.setattr(under_test, "await_ready", lambda *_what, **_limit: None)
     deployment.start_again(server)
-    asked_for = [(where, question) for where, question, _ in nodes.asked]
+    asked_for = [(where, question) for where, question, _ in answering.asked]
     if not empty:
         assert asked_for == [("broker-3", "start")]
         return
     assert asked_for == [("broker-2", "forget"), ("broker-3", "start"), ("broker-3", "join"), ("broker-2", "grow")]
-    given = [given for _, _, given in nodes.asked]
+    given = [given for _, _, given in answering.asked]
     assert (given[0]["node"], given[2]["first"]) == ("rabbit@127.0.0.13", "rabbit@127.0.0.12")
     assert (given[3]["node"], given[3]["names"]) == ("rabbit@127.0.0.13", '[<<"t-0">>]')
