@@ -35,7 +35,10 @@ def main() -> None:
     """One request: to do a fault, to heal what earlier ones left, or to say what can be done here."""
     request = json.loads(sys.argv[1])
     if request["verb"] in _ANSWERS:
-        print(json.dumps(_ANSWERS[request["verb"]](request)))
+        try:
+            print(json.dumps(_ANSWERS[request["verb"]](request)))
+        except (NoEffect, OSError) as error:
+            sys.exit(f"can't {request['verb']}: {error}")
         return
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _leave)

@@ -6,13 +6,16 @@ A socket belongs to the group in which its process was when it made it. So daemo
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import time
 from pathlib import Path
 
 from provisioning.faults.on_host.effect import NoEffect
 
 MOUNTS = Path("/sys/fs/cgroup")
+GONE_WITHIN_S, _LOOK_EVERY_S = 10.0, 0.02
 GROUP_FILE = "cgroup"  # in the host's run folder: the path of its group
 
 
@@ -40,6 +43,21 @@ def remove_group(run_dir: Path) -> None:
     noted = run_dir / GROUP_FILE
     if noted.is_file():
         group = Path(noted.read_text().strip())
-        noted.unlink()
         if group.is_dir() and not (group / "cgroup.procs").read_text().strip():
+            remove(group)
+        noted.unlink()
+
+
+def remove(group: Path) -> None:
+    """Removes a group in which nothing runs. A process that is ending isn't listed any more, and keeps it busy until it is gone: of one
+    with much memory that takes a while. Raises OSError.
+    """
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while True:
+        try:
             group.rmdir()
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_LOOK_EVERY_S)

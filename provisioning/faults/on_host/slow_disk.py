@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from provisioning.faults.on_host import groups
 from provisioning.faults.on_host.effect import NoEffect
 from provisioning.hosts.daemon_agent import alive, read_pid_files
 
@@ -109,7 +110,7 @@ def undo_noted(noted: Mapping[str, Any]) -> None:
         _move(Path(back), pid)
     for pid in (group / "cgroup.procs").read_text().split():  # what they have started meanwhile
         _move(group.parent, int(pid))
-    group.rmdir()
+    groups.remove(group)
 
 
 def _groups_of(parent: Path, pids: Any) -> list[tuple[int, str]]:
