@@ -10,6 +10,8 @@ from typing import Any
 # the folder of a version on a host, with the digest of its content
 _SOFTWARE = re.compile(r"software/[^/\s:]+-[0-9a-f]{16}")
 _DIGEST = "digest"  # of a whole configuration file
+# where callbacks lie in the memory of each process: results of samebox 0.1 have them among the settings of clients
+_POINTERS = re.compile(r"0x[0-9a-f]{6,}(,0x[0-9a-f]{6,})*")
 Places = Iterable[tuple[str, str]]  # what stands in values for a host, and its role instead
 Key = tuple[str, str]  # kind of component, key
 
@@ -38,11 +40,13 @@ def by_kind(settings: Mapping[str, Mapping[str, Any]], places: Places = ()) -> d
 
 
 def values_of(settings: Mapping[str, Mapping[str, Any]], places: Places = ()) -> Iterator[tuple[str, str, str]]:
-    """Kind of component, key and value, with roles in the place of addresses and folders of hosts."""
+    """Kind of component, key and value, with roles in the place of addresses and folders of hosts. Pointers aren't settings."""
     for component, own in settings.items():
         kind = "/".join(part for part in component.split("/") if not part.rpartition("-")[2].isdigit())
         for key, value in own.items():
             text = str(value)
+            if _POINTERS.fullmatch(text):
+                continue
             for place, name in places:
                 text = text.replace(place, name)
             yield kind, key, _SOFTWARE.sub("<software>", text)

@@ -7,6 +7,7 @@ happens to ask.
 from __future__ import annotations
 
 import ctypes
+import re
 import threading
 import time
 from collections import Counter
@@ -43,6 +44,7 @@ UNDER_FAULTS: Mapping[str, str] = {"idempotence": "true", "socket_timeout_ms": "
 _KNOWN = {**SETTINGS, "acks": "all"}  # acks is the durability level's
 # what the library calls by an older name than its users do
 _OLDER_NAMES: dict[tuple[str, str], str] = {("acks", "-1"): "all", ("auto.offset.reset", "smallest"): "earliest"}
+_POINTER = re.compile(r"0x[0-9a-f]+")  # a callback, as the library prints it: where it lies in this process's memory
 _VALUE_BYTES = 4096
 _HANDLE_AT = 2 * ctypes.sizeof(ctypes.c_void_p)
 _ANY_PARTITION = -1
@@ -292,6 +294,8 @@ def _find_topic(client: Any, spec: ClientSpec) -> int:
 def in_force(client: object, names: Iterable[str]) -> dict[str, str]:
     """Every setting of a running client, defaults included, as librdkafka prints it; those of topics and aliases only if in `names`.
 
+    Callbacks, which it prints as pointers, are none: they'd differ between any two clients.
+
     The binding has no call for it: its object's first field, after Python's own two, is the library's handle.
     """
     library = ctypes.CDLL(confluent_kafka.cimpl.__file__)  # and all that it is linked to
@@ -314,4 +318,4 @@ def in_force(client: object, names: Iterable[str]) -> dict[str, str]:
         value, room = ctypes.create_string_buffer(_VALUE_BYTES), ctypes.c_size_t(_VALUE_BYTES)
         if library.rd_kafka_conf_get(configuration, name.encode(), value, ctypes.byref(room)) == 0:
             found[name] = value.value.decode()
-    return {key: _OLDER_NAMES.get((key, value), value) for key, value in found.items()}
+    return {key: _OLDER_NAMES.get((key, value), value) for key, value in found.items() if not _POINTER.fullmatch(value)}

@@ -135,6 +135,17 @@ def test_what_was_read_back_must_be_alike(tmp_path: Path) -> None:
         compare(first, second)
 
 
+def test_where_callbacks_lie_in_memory_is_no_difference(tmp_path: Path) -> None:
+    """Clients of samebox 0.1 recorded it among their settings, of two workers as one value. A short hexadecimal number is a setting."""
+    first, second = campaign(tmp_path / "a", trial("b01", 4.0)), campaign(tmp_path / "b", trial("b01", 4.0))
+    read_back(first, "b01", error_cb="0x7f3f6a7b5069,0x7f6e521d8069", opaque="0x556ff56aba20", mask="0x1f")
+    read_back(second, "b01", error_cb="0x7f0c11223344,0x7f6e521d8069", opaque="0x55f218e98b30", mask="0x1f")
+    assert compare(first, second)["differences"] == []
+    read_back(second, "b01", error_cb="0x7f0c11223344", opaque="0x55f218e98b30", mask="0x2f")
+    with pytest.raises(AnalysisError, match=r"effective: kafka\.2\.steady:broker\.mask: 0x1f / 0x2f$"):
+        compare(first, second)
+
+
 def test_two_checkouts_with_changes_are_the_same_by_their_changes(tmp_path: Path) -> None:
     """By a digest of them; where none was recorded nobody can say so."""
     for changes, alike in (({"changes_sha256": "12"}, True), ({}, False), ({"changes_sha256": None}, True)):

@@ -139,6 +139,17 @@ def test_what_is_recorded_is_what_the_library_runs_with(spec: ClientSpec) -> Non
     assert recorded["consumer"]["auto.offset.reset"] == "earliest"
 
 
+def test_two_clients_that_are_given_the_same_tell_the_same(spec: ClientSpec) -> None:
+    """Callbacks lie elsewhere in the memory of each, and aren't settings."""
+    told = []
+    for _ in range(2):
+        with closing(kafka.connect_producer(spec, Told(0))) as producer:
+            told.append(producer.configuration())
+    assert told[0] == told[1]
+    assert not [key for key, value in told[0].items() if value.startswith("0x")]
+    assert len(told[0]) > 60
+
+
 def test_a_consumer_has_what_was_there_before_it(spec: ClientSpec) -> None:
     """From the beginning of every partition: each message that was acknowledged comes, with its partition."""
     told = Told(8)
