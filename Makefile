@@ -1,7 +1,7 @@
 # samebox: `make demo` runs a whole campaign on this machine, `make test` runs the tests. Both set everything up first.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup demo rehearsal test test-unit test-truth test-infra test-statistics test-mutants test-benchmarks test-redpanda bench-load bench-analysis bench-overhead bench-memory lint style types format clean
+.PHONY: help setup demo demo-site rehearsal test test-unit test-truth test-infra test-statistics test-mutants test-benchmarks test-redpanda bench-load bench-analysis bench-overhead bench-memory bench-site lint style types format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -11,6 +11,15 @@ setup: ## install missing system packages (by apt, announced first) and the lock
 
 demo: setup ## run a whole campaign here: testbed, vetting, Pulsar and Kafka in turn, report, teardown
 	@.venv/bin/samebox campaign local campaigns/demo.toml --again
+
+demo-site: setup ## make a site of all results here that have a report, in results/site, and tell how to look at it
+	@rm -rf .samebox/bundles && mkdir -p .samebox/bundles
+	@for report in results/*/report/_SUCCESS; do \
+	  test -f "$$report" || { echo "No results with a report are here yet: make demo" >&2; exit 1; }; \
+	  folder=$${report%/report/_SUCCESS}; \
+	  .venv/bin/samebox bundle "$$folder" -o ".samebox/bundles/$${folder#results/}.samebox" --plain >/dev/null || exit 1; \
+	done
+	@.venv/bin/samebox site .samebox/bundles/*.samebox $$(test ! -f results/imported/import.json || echo results/imported) -o results/site --plain
 
 rehearsal: setup ## run the same on a simulated AWS: real Pulumi, hosts with sshd and disks, a report on EMR; needs no account
 	@if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh mkfs.xfs:xfsprogs nft:nftables; fi # instances are hosts with disks, which takes root
@@ -32,9 +41,13 @@ SHARED := -n 3 --dist loadfile -o faulthandler_timeout=1800 -o faulthandler_exit
 # durability proofs trace processes, and faults drop packets; without these programs, and without root to install them, their tests are skipped
 STRACE := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh strace:strace nft:nftables; fi
 
+# pages are looked at in a browser; the same holds
+CHROMIUM := @if [ "$$(id -u)" = 0 ]; then provisioning/bootstrap.sh chromium:chromium; fi
+
 test: setup style ## style, types and unit tests, then integration tests with real sshd, brokers and Spark; leaves out the long halves of test-truth and test-statistics, test-infra, test-mutants and test-benchmarks
 	@$(MAKE) --no-print-directory -j2 types test-unit
 	$(STRACE)
+	$(CHROMIUM)
 	@$(IN_CLONE) .venv/bin/python -m pytest $(SHARED) -m "integration and not truth and not infra and not benchmarks and not redpanda"
 
 # four processes on two cores: some tests wait for a clock
@@ -53,7 +66,7 @@ test-infra: setup ## the Pulumi program with the real engine against a simulated
 test-statistics: setup ## are intervals and verdicts as reliable as they claim? Tables from 2,000 simulated campaigns of each kind (five minutes)
 	@$(IN_CLONE) .venv/bin/python -m pytest -n 2 --dist loadfile -rP tests/statistics
 
-test-mutants: setup ## would the tests notice? Breaks the code in 308 places, each of which must fail the tests it names (five minutes)
+test-mutants: setup ## would the tests notice? Breaks the code in 316 places, each of which must fail the tests it names (five minutes)
 	@$(IN_CLONE) .venv/bin/python -m tests.mutants $(ARGS)
 
 test-redpanda: setup ## does Redpanda run as it was written? Real clusters out of its makers' archive: make test-redpanda REDPANDA=FILE
@@ -72,6 +85,10 @@ bench-analysis: setup ## time the report job and exact percentiles of 50 and 200
 
 bench-overhead: setup ## break down the time between two trials, per system (fifteen minutes)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.overhead $(ARGS)
+
+bench-site: setup ## how long a site of 500 bundles takes, how large it is, and how soon its pages answer (one minute)
+	$(CHROMIUM)
+	@$(IN_CLONE) .venv/bin/python -m tests.site $(ARGS)
 
 bench-memory: setup ## does memory grow with the length of a trial? Trials of one and five minutes, per system (twenty minutes)
 	@$(IN_CLONE) .venv/bin/python -m tests.benchmarks.memory $(ARGS)
