@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-NAME = "samebox-slow"
+NAME = "samebox-throttled"
 _numbers = count(1)
 
 
