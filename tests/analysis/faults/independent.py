@@ -21,7 +21,8 @@ def independent(trial: Path, goal_ms: float = 100.0) -> list[dict[str, Any]]:
     """Per fault: gap, recovery, debt, late messages; times in nanoseconds, None = not within its time."""
     document = json.loads((trial / "trial.json").read_text())
     measured = next(phase for phase in document["phases"] if phase["name"] == "measure")
-    began = [fault["began_ns"] for fault in document["observations"]["faults"]]
+    told = [fault["began_ns"] for fault in document["observations"]["faults"]]
+    began = [each for each in told if each is not None and each < measured["end_ns"]]
     produced = pq.read_table(sorted((trial / "produced").glob("*.parquet")))
     consumed = pq.read_table(sorted((trial / "consumed").glob("*.parquet")))
     nothing: Any = NEVER
