@@ -65,14 +65,18 @@ def _own_count(evidence: Evidence) -> str:
     """Whether the brokers lost them or only didn't deliver them, as far as a count can tell."""
     stored = evidence.observation("messages_stored")
     others = evidence.counts.sent_unacknowledged + max((each.duplicates for each in evidence.deliveries), default=0)
-    return own_count_words(stored, evidence.counts.acknowledged, others)
+    return own_count_words(stored, evidence.counts.acknowledged, others, evidence.daemons_gone())
 
 
-def own_count_words(stored: int | None, acknowledged: int, others: int) -> str:
-    """The system's own count of stored messages beside those that were acknowledged, and the `others` that may be stored as well."""
+def own_count_words(stored: int | None, acknowledged: int, others: int, gone: Sequence[str] = ()) -> str:
+    """The system's own count of stored messages beside those that were acknowledged, and the `others` that may be stored as well.
+    `gone`: processes that ended meanwhile, with which a count may have.
+    """
     if stored is None:
         return "How many it still has, the system couldn't say."
     counted = f"The system's own count is {stored:,}, and {acknowledged:,} were acknowledged"
+    if stored < acknowledged and gone:
+        return f"{counted}: a part of it may have ended with {listed(gone)}, so that it doesn't tell."
     if stored < acknowledged:
         return f"{counted}: {acknowledged - stored:,} or more are gone."
     if stored >= acknowledged + others:
