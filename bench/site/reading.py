@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +41,8 @@ class Shown:
     digest: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class _Source:
-    """What is known of a bundle or an import before its documents are read by analysis. `root`, `lines`: as in Shown."""
-
-    path: Path
-    identity: str
-    root: str | None
-    records: bool
-    signed: bool
-    lines: Lines | None
+# what is known of a bundle or an import before analysis has read its documents: it lacks their digest
+_Undigested = Callable[[dict[str, Any]], Shown]
 
 
 def read_all(paths: Sequence[Path], on_file: Callable[[str], None], asking: Ask = ask) -> list[Shown]:
@@ -60,12 +53,13 @@ def read_all(paths: Sequence[Path], on_file: Callable[[str], None], asking: Ask 
     while waiting:
         with tempfile.TemporaryDirectory(prefix="site-", dir=SCRATCH) as scratch:
             batch = list(_put(waiting, Path(scratch), on_file))
-            for source, line in zip(batch, asking("analysis.digest", [scratch]).splitlines(), strict=True):
-                found.setdefault(source.identity, _shown(source, json.loads(line)))
+            for (path, undigested), line in zip(batch, asking("analysis.digest", [scratch]).splitlines(), strict=True):
+                shown = undigested(_digest(path, json.loads(line)))
+                found.setdefault(shown.identity, shown)
     return sorted(found.values(), key=lambda each: (each.digest.get("created_ns", 0), each.identity))
 
 
-def _put(waiting: list[Path], scratch: Path, on_file: Callable[[str], None]) -> Iterator[_Source]:
+def _put(waiting: list[Path], scratch: Path, on_file: Callable[[str], None]) -> Iterator[tuple[Path, _Undigested]]:
     """Puts the documents of the first of `waiting`, which it takes from there, into folders in their order."""
     put_bytes, number = 0, 0
     while waiting and put_bytes < _BATCH_BYTES:
@@ -73,19 +67,19 @@ def _put(waiting: list[Path], scratch: Path, on_file: Callable[[str], None]) -> 
         on_file(path.name)
         folder = scratch / f"{number:06d}"
         folder.mkdir()
-        yield _put_import(path, folder) if (path / IMPORT).is_file() else _put_bundle(path, folder)
+        yield path, _put_import(path, folder) if (path / IMPORT).is_file() else _put_bundle(path, folder)
         put_bytes += sum(file.stat().st_size for file in folder.iterdir())
         number += 1
 
 
-def _put_bundle(path: Path, folder: Path) -> _Source:
+def _put_bundle(path: Path, folder: Path) -> _Undigested:
     with open_bundle(path) as bundle:
         (folder / "report.json").write_bytes(bundle.read(REPORT))
         lines = lines_of(bundle.about.campaign, bundle.root, bundle.document(layout.MANIFEST))
-        return _Source(path, bundle.root, bundle.root, bundle.has_records, bundle.signature is not None, lines)
+        return partial(Shown, bundle.root, bundle.root, bundle.has_records, bundle.signature is not None, lines)
 
 
-def _put_import(path: Path, folder: Path) -> _Source:
+def _put_import(path: Path, folder: Path) -> _Undigested:
     for name in (IMPORT, TABLE):
         file = path / name
         if not file.is_file():
@@ -94,10 +88,10 @@ def _put_import(path: Path, folder: Path) -> _Source:
             raise InvalidInput(f"{file}: has {file.stat().st_size:,} bytes; at most {_MOST_BYTES:,} are read.")
         shutil.copyfile(file, folder / name)
     digest = hashlib.sha256((folder / IMPORT).read_bytes()).hexdigest()
-    return _Source(path, f"import-{digest}", None, False, False, None)
+    return partial(Shown, f"import-{digest}", None, False, False, None)
 
 
-def _shown(source: _Source, line: dict[str, Any]) -> Shown:
+def _digest(path: Path, line: dict[str, Any]) -> dict[str, Any]:
     if "refused" in line:
-        raise InvalidInput(f"{source.path}: {line['refused']}", next_step=line["next_step"])
-    return Shown(source.identity, source.root, source.records, source.signed, source.lines, line["digest"])
+        raise InvalidInput(f"{path}: {line['refused']}", next_step=line["next_step"])
+    return dict(line["digest"])

@@ -32,7 +32,7 @@ function rateOf(entry) {
 function weakens(one, other) {
   if (one.campaign === other.campaign) return [];
   const found = ["They are of two campaigns, which share no block: whatever else changed between them is in the ratio, and there is no interval."];
-  const made = (entry) => `samebox ${entry.campaign.samebox}${entry.campaign.commit ? `, commit ${entry.campaign.commit.slice(0, 12)}` : ""}`;
-  if (made(one) !== made(other)) found.push(`They were made with different versions: ${made(one)}, and ${made(other)}.`);
+  const [made, otherwise] = [madeWith(one.campaign), madeWith(other.campaign)];
+  if (made !== otherwise) found.push(`They were made with different versions: ${made}, and ${otherwise}.`);
   return found;
 }

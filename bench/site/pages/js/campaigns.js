@@ -22,9 +22,7 @@ const CAMPAIGNS = {
     const passing = new Set(filtered(parameters).map((entry) => entry.campaign));
     const found = MODEL.campaigns.filter((campaign) => passing.has(campaign));
     return [element("p", { class: "count", role: "status" }, `${plural(found.length, "campaign")} of ${MODEL.campaigns.length}`), withoutRecords(found) ?? "",
-      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of campaigns" }, element("table", {},
-        element("thead", {}, element("tr", {}, ["campaign", "date", "contestants", "hosts", "blocks", "root"].map((head) => element("th", { scope: "col" }, head)))),
-        element("tbody", {}, found.map(campaignRow))))];
+      table("Table of campaigns", ["campaign", "date", "contestants", "hosts", "blocks", "root"], found.map(campaignRow))];
   },
 };
 
@@ -52,7 +50,7 @@ const CAMPAIGN = {
   render: (parameters) => {
     const campaign = campaignOf(parameters);
     if (!campaign) return [element("p", {}, "This link names a campaign that isn't on this site. ", link("All campaigns", "campaigns"))];
-    const facts = [["Date", campaign.date], ["Hosts", hostsWords(campaign.hosts)], ["Settings profile", campaign.profile], ["Scale", campaign.scale ?? "as written"], ["Made with", `samebox ${campaign.samebox}${campaign.commit ? `, commit ${campaign.commit.slice(0, 12)}` : ""}`]];
+    const facts = [["Date", campaign.date], ["Hosts", hostsWords(campaign.hosts)], ["Settings profile", campaign.profile], ["Scale", campaign.scale ?? "as written"], ["Made with", madeWith(campaign)]];
     return [
       withoutRecords([campaign]) ?? "",
       element("section", { class: "card" },

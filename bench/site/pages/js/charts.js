@@ -7,6 +7,7 @@ const GREY = "#8a929c";
 const FALLBACK = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 const MOST_LABEL = { narrow: 24, wide: 46 };
+const AS_TRIAL = { symbol: "symbol", stroke: "colour", fill: (point) => (point.symbol === "circle" ? point.colour : "none"), fillOpacity: 0.45, r: 4, strokeWidth: 1.5, title: "title" };
 
 function colourOf(entry) {
   if (entry.campaign.published) return GREY;
@@ -35,6 +36,17 @@ function pointsOf(entry, metric) {
   });
 }
 
+// of the trials that count, for those entries that have any
+function mediansOf(entries, metric) {
+  return entries.filter((entry) => (entry.figures.get(metric)?.median ?? null) !== null)
+    .map((entry) => ({ id: entry.id, version: entry.version, campaign: entry.campaign.id, value: at(entry.figures.get(metric).median), colour: colourOf(entry) }));
+}
+
+function axisLabel(entries, metric, type) {
+  const unit = entries.map((entry) => entry.figures.get(metric)?.unit).find(Boolean) ?? "";
+  return `${called(metric)} (${unit})${type === "log" ? ", log scale" : ""}`;
+}
+
 function spread(values) {
   const positive = values.filter((value) => value > 0);
   const wide = positive.length === values.length && Math.max(...positive) / Math.min(...positive) > 4;
@@ -55,19 +67,18 @@ function labelled(name, behind, width) {
 function dots(entries, metric, label) {
   return (width, theme) => {
     const points = entries.flatMap((entry) => pointsOf(entry, metric));
-    const medians = entries.map((entry) => ({ id: entry.id, value: at(entry.figures.get(metric)?.median ?? null), colour: colourOf(entry) })).filter((each) => each.value !== null && each.value !== undefined);
+    const medians = mediansOf(entries, metric);
     const names = new Map(entries.map((entry) => [entry.id, labelled(...label(entry), width)]));
-    const unit = entries.map((entry) => entry.figures.get(metric)?.unit).find(Boolean) ?? "";
     const longest = Math.max(...[...names.values()].map((name) => name.length));
     const type = spread(points.map((point) => point.value));
     return Plot.plot(base(width, theme, {
       height: 52 + 30 * entries.length, marginLeft: Math.min(width / 2, 16 + 6.6 * longest), marginRight: 24, marginBottom: 40,
-      x: { type, grid: true, nice: true, label: `${called(metric)} (${unit})${type === "log" ? ", log scale" : ""}`, labelAnchor: "center", labelArrow: "none", ticks: width < 500 ? 4 : 8, zero: type === "linear", tickFormat: number },
+      x: { type, grid: true, nice: true, label: axisLabel(entries, metric, type), labelAnchor: "center", labelArrow: "none", ticks: width < 500 ? 4 : 8, zero: type === "linear", tickFormat: number },
       y: { domain: entries.map((entry) => entry.id), tickFormat: (id) => names.get(id), label: null, tickSize: 0 },
       symbol: { type: "identity" }, color: { type: "identity" },
       marks: [
         Plot.tickX(medians, { x: "value", y: "id", stroke: "colour", strokeWidth: 3, insetTop: 4, insetBottom: 4 }),
-        Plot.dot(points, { x: "value", y: "id", symbol: "symbol", stroke: "colour", fill: (point) => (point.symbol === "circle" ? point.colour : "none"), fillOpacity: 0.45, r: 4, strokeWidth: 1.5, title: "title" }),
+        Plot.dot(points, { x: "value", y: "id", ...AS_TRIAL }),
       ],
     }));
   };
@@ -77,20 +88,19 @@ function dots(entries, metric, label) {
 function trend(entries, metric, versions) {
   return (width, theme) => {
     const points = entries.flatMap((entry) => pointsOf(entry, metric));
-    const medians = entries.map((entry) => ({ version: entry.version, campaign: entry.campaign.id, value: at(entry.figures.get(metric)?.median ?? null), colour: colourOf(entry) })).filter((each) => each.value !== null && each.value !== undefined);
+    const medians = mediansOf(entries, metric);
     medians.sort((one, other) => versions.indexOf(one.version) - versions.indexOf(other.version));
-    const unit = entries.map((entry) => entry.figures.get(metric)?.unit).find(Boolean) ?? "";
     const type = spread(points.map((point) => point.value));
     const blocks = (version) => entries.filter((entry) => entry.version === version).map((entry) => blocksOf(entry).sound).join(" + ");
     return Plot.plot(base(width, theme, {
       height: 272, marginLeft: 62, marginRight: 24, marginBottom: 54, marginTop: 30,
       x: { type: "band", domain: versions, tickFormat: (version) => `${version}\n${blocks(version)} blocks`, label: null, labelArrow: "none", labelAnchor: "center", padding: 0.3 },
-      y: { type, grid: true, nice: true, zero: type === "linear", label: `${called(metric)} (${unit})${type === "log" ? ", log scale" : ""}`, labelArrow: "none", ticks: 5, tickFormat: number },
+      y: { type, grid: true, nice: true, zero: type === "linear", label: axisLabel(entries, metric, type), labelArrow: "none", ticks: 5, tickFormat: number },
       symbol: { type: "identity" }, color: { type: "identity" },
       marks: [
         Plot.line(medians, { x: "version", y: "value", z: "campaign", stroke: "colour", strokeWidth: 1.5 }),
         Plot.tickY(medians, { x: "version", y: "value", stroke: "colour", strokeWidth: 3, insetLeft: 8, insetRight: 8 }),
-        Plot.dot(points, { x: "version", y: "value", symbol: "symbol", stroke: "colour", fill: (point) => (point.symbol === "circle" ? point.colour : "none"), fillOpacity: 0.45, r: 4, strokeWidth: 1.5, title: "title" }),
+        Plot.dot(points, { x: "version", y: "value", ...AS_TRIAL }),
       ],
     }));
   };

@@ -16,13 +16,13 @@ function chooser(chosen, other) {
 function entrySummary(entry) {
   const { campaign } = entry;
   return element("div", { class: "side" },
-    element("h3", {}, element("i", { class: "swatch", style: `background:${colourOf(entry)}` }), nameOf(entry)),
+    element("h3", {}, swatch(entry), nameOf(entry)),
     element("dl", {},
       element("dt", {}, "Promise"), element("dd", {}, promiseWords(entry.promise)),
-      element("dt", {}, "Load"), element("dd", {}, [entry.workload.words, entry.workload.rest].filter(Boolean).join(", ")),
+      element("dt", {}, "Load"), element("dd", {}, loadWords(entry.workload)),
       element("dt", {}, "Hosts"), element("dd", {}, hostsWords(campaign.hosts)),
       element("dt", {}, "Trials"), element("dd", {}, `${blockWords(entry)}, ${validityWords(entry)}; ${notMetWords(entry)}`),
-      element("dt", {}, "Campaign"), element("dd", {}, campaign.published ? campaign.name : link(`${campaign.name}, ${campaign.date}`, "campaign", { id: campaign.id }))));
+      element("dt", {}, "Campaign"), element("dd", {}, campaign.published ? campaign.name : campaignLink(campaign))));
 }
 
 function sideBySide(one, other) {
@@ -41,14 +41,11 @@ function sideBySide(one, other) {
       element("td", {}, pair ? plural(pair.blocks, "block") : "none in common"));
   });
   const heads = ["", nameOf(one), nameOf(other), "ratio", "verdict", "blocks"];
-  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures side by side" }, element("table", { id: "figures" },
-    element("thead", {}, element("tr", {}, heads.map((head, place) => element("th", { scope: "col", class: place > 0 && place < 4 ? "n" : null }, head)))),
-    element("tbody", {}, rows)));
+  return table("Figures side by side", heads, rows, { classes: [null, "n", "n", "n"], id: "figures" });
 }
 
 function overlap(one, other, metric) {
-  const range = (entry) => entry.figures.get(metric).values.filter((value, place) => value !== null && COUNTED.has(entry.trials[place].validity)).map(at);
-  const [a, b] = [range(one), range(other)];
+  const [a, b] = [counted(one, metric), counted(other, metric)];
   if (!a.length || !b.length) return "no trial that counts";
   return Math.min(...a) <= Math.max(...b) && Math.min(...b) <= Math.max(...a) ? "ranges overlap: no difference shown" : "ranges apart, without an interval";
 }

@@ -1,7 +1,8 @@
 "use strict";
 // What faults did to each system: messages acknowledged and lost, the longest gap, and how long recovery took.
 
-const TIMES = [["fault_gap_of_a_partition", "longest gap of a partition"], ["fault_acknowledged_after", "acknowledged again after"], ["fault_response_back_after", "latency back after"]];
+const GAP = "fault_gap_of_a_partition";
+const TIMES = [[GAP, "longest gap of a partition"], ["fault_acknowledged_after", "acknowledged again after"], ["fault_response_back_after", "latency back after"]];
 
 function faultKind(fault) {
   return `${fault.do} ${fault.target.split(":")[0]}`;
@@ -20,7 +21,7 @@ function faultCells(parameters) {
 }
 
 function happened(fault) {
-  const done = new Map([["kill", "was killed"], ["freeze", "was frozen"], ["cut", "was cut off"], ["restart", "was restarted"], ["stop", "was stopped"]]);
+  const done = new Map([["kill", "was killed"], ["freeze", "was frozen"], ["cut", "was cut off"], ["restart", "was restarted"]]);
   const role = fault.target.split(":")[0];
   const whom = new Map([["leader", "a leader"], ["all", "every broker"], ["coordinator", "the coordinator"]]).get(role) ?? role;
   const was = done.get(fault.do);
@@ -37,7 +38,7 @@ function faultCard(cell) {
   const measured = TIMES.filter(([name]) => felt.some((own) => Object.hasOwn(own.times, name)));
   const heads = ["", "acknowledged", "lost", "failed", "unanswered", ...measured.map(([, words]) => words), "blocks", "promise"];
   const rows = felt.map((own) => element("tr", { "data-entry": own.entry.id },
-    element("th", { scope: "row" }, element("i", { class: "swatch", style: `background:${colourOf(own.entry)}` }), nameOf(own.entry)),
+    element("th", { scope: "row" }, swatch(own.entry), nameOf(own.entry)),
     element("td", { class: "n" }, own.acknowledged.toLocaleString("en-US")),
     element("td", { class: own.lost ? "n bad" : "n" }, own.lost.toLocaleString("en-US")),
     ["failed", "unanswered"].map((name) => element("td", { class: "n" }, own[name].toLocaleString("en-US"))),
@@ -45,20 +46,18 @@ function faultCard(cell) {
     element("td", {}, `${blockWords(own.entry)}, ${validityWords(own.entry)}`),
     element("td", {}, own.must ? "must survive this" : own.why)));
   const title = `${happened(fault)}: longest time without acknowledgements`;
-  const drawn = felt.filter((own) => Object.hasOwn(own.times, "fault_gap_of_a_partition")).map((own) => {
-    const time = own.times.fault_gap_of_a_partition;
+  const drawn = felt.filter((own) => Object.hasOwn(own.times, GAP)).map((own) => {
+    const time = own.times[GAP];
     return { id: own.entry.id, label: [nameOf(own.entry), `(${blockWords(own.entry)})`], median: at(time.median), longest: at(time.longest), colour: colourOf(own.entry), title: `${nameOf(own.entry)}: median ${quantity(time.median, "s")}, longest ${quantity(time.longest, "s")}` };
   });
   const legend = "The bar is the median over the blocks, the point the longest of them: how long a partition was without acknowledgements.";
   return element("article", { class: "card" },
     element("h3", {}, happened(fault)),
-    element("p", { class: "sub" }, [cell.workload.words, cell.workload.rest, hostsWords(cell.hosts)].filter(Boolean).join(" · "), " · ", link(`${campaign.name}, ${campaign.date}`, "campaign", { id: campaign.id })),
+    element("p", { class: "sub" }, [cell.workload.words, cell.workload.rest, hostsWords(cell.hosts)].filter(Boolean).join(" · "), " · ", campaignLink(campaign)),
     element("p", { class: broken.length ? "headline bad" : "headline" }, element("b", {}, `${felt.map(lossWords).join("; ")}.`), broken.length ? ` Lost what had to survive: ${listed(broken.map((own) => nameOf(own.entry)))}.` : ""),
     withoutRecords([campaign]) ?? "",
     drawn.length ? figure(gaps(drawn, "s", "longest gap of a partition"), { ...aboutGroup(cell, title, [campaign]), legend }, legend) : "",
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of what was felt" }, element("table", {},
-      element("thead", {}, element("tr", {}, heads.map((head, place) => element("th", { scope: "col", class: place > 0 && place < 5 + measured.length ? "n" : null }, head)))),
-      element("tbody", {}, rows))),
+    table("Table of what was felt", heads, rows, { classes: [null, "n", "n", "n", "n", ...measured.map(() => "n")] }),
     element("p", { class: "sub" }, "Messages are of all trials. Times are medians of the trials that count, with the longest behind them."));
 }
 

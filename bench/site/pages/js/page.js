@@ -28,6 +28,13 @@ function link(text, view, parameters) {
   return element("a", { href: address(view, parameters) }, text);
 }
 
+// a table that scrolls by itself where it is wider than the page; `classes` are of its columns' heads
+function table(label, heads, rows, { classes = [], id = null } = {}) {
+  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, element("table", { id },
+    element("thead", {}, element("tr", {}, heads.map((head, place) => element("th", { scope: "col", class: classes[place] }, head)))),
+    element("tbody", {}, rows)));
+}
+
 function select(label, name, options, chosen, onchange) {
   const made = element("select", { name, onchange });
   for (const each of options) {

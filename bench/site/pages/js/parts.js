@@ -20,10 +20,33 @@ function aboutGroup(group, title, campaigns) {
   return {
     title, campaigns,
     promise: `${promiseWords(group.promise)}.`,
-    load: `${group.workload.words}${group.workload.rest ? `, ${group.workload.rest}` : ""}`,
+    load: loadWords(group.workload),
     hosts: hostsWords(group.hosts),
     legend: legendOf(group.entries),
   };
+}
+
+function loadWords(workload) {
+  return [workload.words, workload.rest].filter(Boolean).join(", ");
+}
+
+function swatch(entry) {
+  return element("i", { class: "swatch", style: `background:${colourOf(entry)}` });
+}
+
+function campaignLink(campaign) {
+  return link(`${campaign.name}, ${campaign.date}`, "campaign", { id: campaign.id });
+}
+
+function madeWith(campaign) {
+  return `samebox ${campaign.samebox}${campaign.commit ? `, commit ${campaign.commit.slice(0, 12)}` : ""}`;
+}
+
+// from the first day to the last; "" without any
+function between(campaigns) {
+  const dates = campaigns.map((campaign) => campaign.date).filter(Boolean).sort();
+  if (!dates.length) return "";
+  return dates[0] === dates.at(-1) ? dates[0] : `${dates[0]} to ${dates.at(-1)}`;
 }
 
 function hostsWords(hosts) {
@@ -47,9 +70,14 @@ function withoutRecords(campaigns) {
   return element("p", { class: "banner" }, `Bundled without the records of messages: ${listed(names.slice(0, 5))}${names.length > 5 ? ` and ${names.length - 5} more` : ""}. Nobody can recompute ${names.length > 1 ? "their" : "its"} figures.`);
 }
 
+// where the trials that count are; those that were published can't be judged
+function counted(entry, metric) {
+  const values = entry.figures.get(metric)?.values ?? [];
+  return values.filter((value, place) => value !== null && (COUNTED.has(entry.trials[place].validity) || entry.campaign.published)).map(at);
+}
+
 function rangeWords(entry, metric) {
-  const figureOf = entry.figures.get(metric);
-  const values = (figureOf?.values ?? []).filter((value, place) => value !== null && (COUNTED.has(entry.trials[place].validity) || entry.campaign.published)).map(at);
+  const values = counted(entry, metric);
   if (values.length < 2) return "";
   return `${number(Math.min(...values))} to ${number(Math.max(...values))}`;
 }
@@ -62,9 +90,8 @@ function notMetWords(entry) {
 
 function entryTable(entries, metric) {
   const heads = ["", called(metric), "range of its trials", "blocks", "validity", "what was asked", "campaign", "compare"];
-  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of entries" }, element("table", {},
-    element("thead", {}, element("tr", {}, heads.map((head, place) => element("th", { scope: "col", class: place === 1 || place === 2 ? "n" : head === "compare" ? "pick" : null }, head)))),
-    element("tbody", {}, entries.map((entry) => entryRow(entry, metric)))));
+  const classes = [null, "n", "n", null, null, null, null, "pick"];
+  return table("Table of entries", heads, entries.map((entry) => entryRow(entry, metric)), { classes });
 }
 
 function entryRow(entry, metric) {
@@ -74,13 +101,13 @@ function entryRow(entry, metric) {
   box.checked = picked.has(entry.id);
   const note = campaign.published ? "published" : campaign.records ? "" : "without records";
   return element("tr", { class: campaign.published ? "published" : null, "data-entry": entry.id },
-    element("th", { scope: "row" }, element("i", { class: "swatch", style: `background:${colourOf(entry)}` }), nameOf(entry)),
+    element("th", { scope: "row" }, swatch(entry), nameOf(entry)),
     element("td", { class: "n" }, found ? quantity(found.median, found.unit) : "–"),
     element("td", { class: "n" }, rangeWords(entry, metric)),
     element("td", {}, blockWords(entry)),
     element("td", {}, validityWords(entry)),
     element("td", { class: Object.keys(entry.notMet).length ? "bad" : null }, notMetWords(entry)),
-    element("td", {}, campaign.published ? entry.source : link(`${campaign.name}, ${campaign.date}`, "campaign", { id: campaign.id }), note ? element("span", { class: "tag" }, note) : null),
+    element("td", {}, campaign.published ? entry.source : campaignLink(campaign), note ? element("span", { class: "tag" }, note) : null),
     element("td", { class: "pick" }, box));
 }
 

@@ -7,9 +7,8 @@ const MOST_ROOTS = 4;
 
 // about: {title, promise, load, hosts, campaigns}
 function pictureLines(about) {
-  const dates = about.campaigns.map((campaign) => campaign.date).filter(Boolean).sort();
-  const between = dates[0] === dates.at(-1) ? dates[0] : `${dates[0]} to ${dates.at(-1)}`;
-  const lines = [`${dates.length ? `${between}. ` : ""}${about.load}. Hosts: ${about.hosts}.`, about.promise];
+  const dates = between(about.campaigns);
+  const lines = [`${dates ? `${dates}. ` : ""}${about.load}. Hosts: ${about.hosts}.`, about.promise];
   if (about.campaigns.some((campaign) => campaign.published)) lines.push("Published results: there are no records, so nobody can recompute them.");
   if (about.campaigns.some((campaign) => !campaign.published && !campaign.records)) lines.push("Bundled without the records of messages: nobody can recompute these figures.");
   if (about.legend) lines.push(about.legend);

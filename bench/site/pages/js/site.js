@@ -63,9 +63,7 @@ function show() {
 }
 
 function begin() {
-  const dates = MODEL.campaigns.map((campaign) => campaign.date).filter(Boolean).sort();
-  const between = dates.length ? `, ${dates[0] === dates.at(-1) ? dates[0] : `${dates[0]} to ${dates.at(-1)}`}` : "";
-  document.getElementById("counts").textContent = `${plural(MODEL.campaigns.length, "campaign")}${between}`;
+  document.getElementById("counts").textContent = [plural(MODEL.campaigns.length, "campaign"), between(MODEL.campaigns)].filter(Boolean).join(", ");
   document.querySelector("nav").append(...Object.entries(VIEWS).filter(([, view]) => view.title).map(([name, view]) => element("a", { href: `#${name}`, "data-view": name }, view.title)));
   document.getElementById("filters").addEventListener("submit", (event) => event.preventDefault());
   document.querySelector(".skip").addEventListener("click", (event) => {
