@@ -125,6 +125,13 @@ class Evidence:
         asked = (metric, quantile_ppm)
         return next((found for found in self.percentiles if (found.metric, found.quantile_ppm) == asked), None)
 
+    @property
+    def stored_besides(self) -> int:
+        """How many messages a system may hold at most beside those that were acknowledged."""
+        # a client that sends again what a dying broker had stored already makes a message that is there, and received, twice
+        repeats = max((delivery.duplicates for delivery in self.deliveries), default=0)
+        return self.counts.sent_unacknowledged + repeats
+
     def observation(self, name: str) -> Any:
         """An observation of trial.json; raises KeyError if it was not made."""
         return self.trial.document["observations"][name]

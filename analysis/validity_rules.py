@@ -185,11 +185,9 @@ def independent_count(evidence: Evidence, _bounds: Bounds) -> Finding:
     counts = evidence.counts
     # a message that one subscription got was stored; only what none got may be missing at the broker
     lost = min((delivery.lost for delivery in evidence.deliveries), default=0)
-    # a client that sends again what a dying broker had stored already makes a message that is there, and received, twice
-    repeats = max((delivery.duplicates for delivery in evidence.deliveries), default=0)
     before = _stored_before(evidence)
     low = before + counts.acknowledged - lost
-    high = before + counts.acknowledged + counts.sent_unacknowledged + repeats
+    high = before + counts.acknowledged + evidence.stored_besides
     sentence = f"The broker stored {stored:,} messages; the clients' records allow {low:,} to {high:,}."
     figures = {"messages_stored": stored, "lowest": low, "highest": high}
     if stored < low and gone:

@@ -63,9 +63,8 @@ def _lost(fault: FaultOfCell, felt: Felt, lost: Sequence[tuple[Evidence, Impact]
 
 def _own_count(evidence: Evidence) -> str:
     """Whether the brokers lost them or only didn't deliver them, as far as a count can tell."""
-    stored = evidence.observation("messages_stored")
-    others = evidence.counts.sent_unacknowledged + max((each.duplicates for each in evidence.deliveries), default=0)
-    return own_count_words(stored, evidence.counts.acknowledged, others, evidence.daemons_gone())
+    stored, acknowledged = evidence.observation("messages_stored"), evidence.counts.acknowledged
+    return own_count_words(stored, acknowledged, evidence.stored_besides, evidence.daemons_gone())
 
 
 def own_count_words(stored: int | None, acknowledged: int, others: int, gone: Sequence[str] = ()) -> str:
