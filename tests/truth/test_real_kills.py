@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from analysis.bounded import Bounded, from_json
+from analysis.bounded import from_json
 from bench.results.folder import Results
 from tests.analysis.faults.independent import independent
+from tests.analysis.faults.test_hundred_kills import ns_of
 from tests.campaign.command import start
 
 pytestmark = [pytest.mark.integration, pytest.mark.truth, pytest.mark.timeout(3600)]
@@ -71,11 +72,8 @@ def reported(home: Path, text: str) -> Iterator[tuple[Path, list[Mapping[str, An
 
 
 def ns(told: Mapping[str, Any]) -> int | None:
-    """Nanoseconds; 0 where it is only known to be less than something; None where it is more."""
-    known: Bounded = from_json(told)
-    if known.value is not None:
-        return round(known.value * 1e9)
-    return 0 if known.low == 0 else None
+    """Of a value of report.json; see `ns_of`."""
+    return ns_of(from_json(told))
 
 
 def test_a_hundred_kills_are_as_the_independent_script_has_them(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def hundred(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
     yield results, list(conclude(campaign, found).trials)
 
 
-def _ns(known: Bounded | None) -> int | None:
+def ns_of(known: Bounded | None) -> int | None:
     """Nanoseconds; 0 where it is only known to be less than something; None where it is more."""
     assert known is not None
     if known.value is not None:
@@ -72,16 +72,16 @@ def test_every_kill_is_as_the_independent_script_has_it(hundred: tuple[Path, lis
         assert len(truths) == len(evidence.impacts) == KILLS
         for truth, impact in zip(truths, evidence.impacts, strict=True):
             assert impact.gap is not None and impact.response is not None
-            assert _ns(impact.gap.length_s) == truth["gap_ns"]
+            assert ns_of(impact.gap.length_s) == truth["gap_ns"]
             assert impact.gap.ended_ns is not None
             assert impact.gap.ended_ns - (impact.occurrence.began_ns or 0) == truth["acknowledged_after_ns"]
-            assert _ns(impact.acknowledged_s) == truth["every_partition_after_ns"]
-            assert _ns(impact.response.back_s) == truth["response_back_ns"]
-            assert _ns(impact.end_to_end["sub-0"].back_s) == truth["end_to_end_back_ns"]
+            assert ns_of(impact.acknowledged_s) == truth["every_partition_after_ns"]
+            assert ns_of(impact.response.back_s) == truth["response_back_ns"]
+            assert ns_of(impact.end_to_end["sub-0"].back_s) == truth["end_to_end_back_ns"]
             assert (impact.late, impact.late_s) == (truth["late"], truth["late_s"])
-            assert {gap.partition: _ns(gap.length_s) for gap in impact.partitions} == truth["partitions"]
+            assert {gap.partition: ns_of(gap.length_s) for gap in impact.partitions} == truth["partitions"]
             debt = next(each for each in impact.debts if each.subscription is None)
-            assert (debt.highest, _ns(debt.paid_s)) == (truth["owed"], truth["paid_ns"])
+            assert (debt.highest, ns_of(debt.paid_s)) == (truth["owed"], truth["paid_ns"])
             compared += 1
     assert compared == TRIALS * KILLS
 
